@@ -1,0 +1,43 @@
+# `make run` sets the checkout up and starts Fireside; `make test` does the same and runs the tests.
+# PROFILE=cpu|cuda|metal overrides what the set-up finds; ARGS is handed on to fireside or pytest.
+
+PYTHON ?= python3
+PROFILE ?=
+ARGS ?=
+SETUP = $(PYTHON) scripts/setup.py $(if $(PROFILE),--profile $(PROFILE))
+
+.PHONY: setup run tools test lint format docs requirements
+.DEFAULT_GOAL := run
+
+setup:
+	@$(SETUP)
+
+run: setup
+	@.venv/bin/fireside serve $(ARGS)
+
+test:
+	@$(SETUP) --test
+	@.venv/bin/python -m pytest $(ARGS)
+
+# The same tools without a browser.
+tools:
+	@FIRESIDE_TEST_NO_BROWSER=1 $(SETUP) --test
+
+# pyright runs on Node.js; Playwright's package has one, so no other is needed.
+lint: tools
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@PATH="$$PATH:$$(echo $$PWD/.venv/lib/python3.*/site-packages/playwright/driver)" .venv/bin/pyright
+
+format: tools
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+# What is generated from code: docs/cli.md, docs/protocol.md and the page's type declarations.
+docs: tools
+	@.venv/bin/python scripts/docs.py
+	@.venv/bin/python scripts/protocol.py
+
+# For maintainers, with uv: pin again what pyproject.toml asks for. UPGRADE=1 takes the newest releases.
+requirements: tools
+	@.venv/bin/python scripts/requirements.py $(if $(UPGRADE),--upgrade)

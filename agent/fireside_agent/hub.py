@@ -1,0 +1,127 @@
+"""The sessions that are in memory: those somebody follows and those in which something happens."""
+
+import asyncio
+import logging
+
+from msgspec.structs import replace
+
+from fireside_agent.conversation import Conversation
+from fireside_agent.errors import AgentError, DatabaseClosedError, StorageError
+from fireside_agent.loop import Services, new_id
+from fireside_agent.protocol import Message
+from fireside_agent.session import LiveSession, unknown_session
+from fireside_agent.store.sessions import FALLBACK_TITLE, NEVER_ASKED
+from fireside_agent.transcript import Transcript
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS = 60.0
+"""A session stays in memory at least this long after its last follower left and its last turn ended."""
+
+
+class Hub:
+    """Finds, makes, deletes and forgets live sessions."""
+
+    def __init__(self, services: Services, epoch: str, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._services = services
+        self._epoch = epoch
+        self._idle_seconds = idle_seconds
+        self._live: dict[str, LiveSession] = {}
+        self._deleted: set[str] = set()
+        self._closing = False
+        # A session that comes back into memory numbers its frames on from here, above all it had.
+        self._highest_seq = 0
+
+    @property
+    def running(self) -> frozenset[str]:
+        """The ids of the sessions with a running turn."""
+        return frozenset(session_id for session_id, session in self._live.items() if session.running)
+
+    @property
+    def live(self) -> frozenset[str]:
+        """The ids of the sessions in memory."""
+        return frozenset(self._live)
+
+    def new(self) -> LiveSession:
+        """An empty session; it is stored with its first prompt."""
+        return self._admit(new_id(), FALLBACK_TITLE, [])
+
+    async def get(self, session_id: str) -> LiveSession:
+        """The session, loaded if need be. Raises FrameRefusedError `unknown_session` or StorageError."""
+        if session_id in self._live:
+            return self._live[session_id]
+        stored = await self._services.store.load(session_id)
+        if stored is None:
+            raise unknown_session(session_id)
+        messages = await self._services.rendering.messages([_settled(m) for m in stored.messages])
+        if session_id in self._deleted:
+            raise unknown_session(session_id)
+        return self._live.get(session_id) or self._admit(session_id, stored.title, messages)
+
+    async def delete(self, session_id: str) -> None:
+        """Stop the session's turn, then delete it. Raises FrameRefusedError or StorageError.
+
+        When the database fails the session is still there, its running answer aborted.
+        """
+        session = self._live.get(session_id)
+        if session is None:
+            if not await self._services.store.delete(session_id):
+                raise unknown_session(session_id)
+        else:
+            async with session.halted("aborted"):
+                await self._services.store.delete(session_id)
+                session.close(unknown_session(session_id))
+        self._deleted.add(session_id)
+        self._forget(session_id)
+
+    async def forget_idle(self) -> None:
+        """Runs for good: drops sessions that were idle the last two times it looked."""
+        before: set[str] = set()
+        while True:
+            await asyncio.sleep(self._idle_seconds)
+            idle = {session_id for session_id, session in self._live.items() if session.idle}
+            for session_id in idle & before:
+                self._forget(session_id)
+            before = idle - before
+
+    async def close(self) -> None:
+        """Stop all turns and mark what was not finished."""
+        self._closing = True
+        await asyncio.gather(*(_interrupt(session) for session in self._live.values()))
+        self._live.clear()
+        try:
+            await self._services.store.interrupt_unfinished()
+        except StorageError as error:
+            logger.warning("unfinished messages are marked with the next start only: %s", error)
+
+    def _admit(self, session_id: str, title: str, messages: list[Message]) -> LiveSession:
+        transcript = Transcript(messages)
+        conversation = Conversation(session_id, self._epoch, title, transcript, self._highest_seq)
+        session = LiveSession(conversation, self._services)
+        if self._closing:
+            session.close(_stopping())
+        self._live[session_id] = session
+        return session
+
+    def _forget(self, session_id: str) -> None:
+        session = self._live.pop(session_id, None)
+        if session is not None:
+            self._highest_seq = max(self._highest_seq, session.conversation.seq)
+
+
+async def _interrupt(session: LiveSession) -> None:
+    async with session.halted("interrupted"):
+        session.close(_stopping())
+
+
+def _stopping() -> AgentError:
+    return DatabaseClosedError("Fireside is stopping. Send the message again when it is back.")
+
+
+def _settled(message: Message) -> Message:
+    """A message that a failed write left unfinished: nothing works on it any more."""
+    if message.status == "running":
+        return replace(message, status="interrupted")
+    if message.status == "queued":
+        return replace(message, status="interrupted", error=NEVER_ASKED)
+    return message

@@ -1,0 +1,147 @@
+"""`/ws`: JSON frames between a client and its sessions."""
+
+import asyncio
+
+import msgspec
+from quart import Blueprint, Response, Websocket, websocket
+
+from fireside_agent.agent import Agent
+from fireside_agent.conversation import encode
+from fireside_agent.errors import FrameRefusedError, StorageError
+from fireside_agent.outbox import Outbox
+from fireside_agent.protocol import (
+    PROTOCOL_VERSION,
+    Abort,
+    ClientFrame,
+    DeleteSession,
+    Error,
+    Hello,
+    ListSessions,
+    NewSession,
+    OpenSession,
+    Prompt,
+)
+
+GOING_AWAY = 1001
+
+
+def create_blueprint(agent: Agent) -> Blueprint:
+    """The route `/ws` of `agent`."""
+    blueprint = Blueprint("agent", __name__)
+
+    @blueprint.websocket("/ws")
+    async def talk() -> None:  # pyright: ignore[reportUnusedFunction]
+        await Connection(agent, websocket).run()
+
+    @blueprint.get("/ws")
+    async def refuse_plain_http() -> Response:  # pyright: ignore[reportUnusedFunction]
+        error = {
+            "message": "expected websocket",
+            "type": "invalid_request_error",
+            "code": "expected_websocket",
+            "param": None,
+        }
+        body = msgspec.json.encode({"error": error})
+        return Response(body, 426, {"Upgrade": "websocket"}, content_type="application/json")
+
+    return blueprint
+
+
+class Connection:
+    """One client's socket: a task that receives, a task that sends, and what waits between them."""
+
+    def __init__(self, agent: Agent, socket: Websocket) -> None:
+        self.outbox = Outbox()
+        self._agent = agent
+        self._socket = socket
+        self._decoder = msgspec.json.Decoder(ClientFrame)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._closed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until the client is gone, stops reading, or the agent closes."""
+        await self._socket.send(encode(Hello(protocol=PROTOCOL_VERSION, epoch=self._agent.epoch)))
+        if self._agent.ready is not None:
+            self.outbox.reply(encode(self._agent.ready))
+        self._tasks = [asyncio.create_task(self._send()), asyncio.create_task(self._receive())]
+        self._agent.connect(self)
+        try:
+            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                if not task.cancelled():
+                    task.result()
+                    await self._socket.close(GOING_AWAY)
+        finally:
+            self._agent.disconnect(self)
+            self.outbox.close()
+            self.cut()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._closed.set()
+
+    async def wait_closed(self) -> None:
+        await self._closed.wait()
+
+    def cut(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def _send(self) -> None:
+        while (frame := await self.outbox.next()) is not None:
+            await self._socket.send(frame)
+
+    async def _receive(self) -> None:
+        await self._agent.wait_started()
+        while True:
+            # A binary message arrives as bytes, an empty one as None.
+            message: object = await self._socket.receive()
+            if not isinstance(message, str):
+                self._refuse("invalid_frame", "Binary messages are not understood; send JSON as text.")
+                continue
+            try:
+                frame = self._decoder.decode(message)
+            except msgspec.ValidationError as error:
+                self._refuse("invalid_frame", f"This is not a frame of the protocol: {error}")
+            except msgspec.DecodeError as error:
+                self._refuse("invalid_json", f"This is not JSON: {error}")
+            else:
+                await self._obey(frame)
+
+    async def _obey(self, frame: ClientFrame) -> None:
+        session_id = getattr(frame, "session_id", None) or getattr(frame, "id", None)
+        client_id = getattr(frame, "client_id", None)
+        try:
+            await self._act(frame)
+        except FrameRefusedError as error:
+            self._refuse(error.code, str(error), session_id, client_id)
+        except StorageError as error:
+            self._refuse("storage_failed", str(error), session_id, client_id)
+
+    async def _act(self, frame: ClientFrame) -> None:
+        match frame:
+            case Prompt():
+                await self._ask(frame)
+            case Abort(session_id=session_id):
+                (await self._agent.hub.get(session_id)).abort()
+            case NewSession():
+                conversation = self._agent.hub.new().conversation
+                self.outbox.follow(conversation, [conversation.history()])
+            case OpenSession():
+                conversation = (await self._agent.hub.get(frame.id)).conversation
+                self.outbox.follow(conversation, conversation.missed(frame.epoch, frame.after_seq))
+            case ListSessions():
+                self.outbox.latest("sessions", await self._agent.list_sessions())
+            case DeleteSession(id=session_id):
+                await self._agent.delete_session(session_id)
+
+    async def _ask(self, prompt: Prompt) -> None:
+        session = await self._agent.hub.get(prompt.session_id)
+        accepted = await session.ask(prompt.text, prompt.client_id)
+        if self.outbox.following is not session.conversation:
+            self.outbox.reply(accepted)
+
+    def _refuse(
+        self, code: str, message: str, session_id: str | None = None, client_id: str | None = None
+    ) -> None:
+        self.outbox.reply(
+            encode(Error(code=code, message=message, session_id=session_id, client_id=client_id))
+        )

@@ -1,0 +1,52 @@
+import { signal } from "../lib.js";
+
+const NEAR_END_PX = 24;
+
+/** Keeps a scrolled element at its end while it grows, but only as long as the reader stays there. */
+export class ScrollFollower {
+  atEnd = signal(true);
+
+  #element;
+  #lastTop = 0;
+  #observer = new ResizeObserver(() => this.#settle());
+
+  /**
+   * @param {HTMLElement} element  the one that scrolls
+   * @param {HTMLElement} content  what grows in it
+   */
+  constructor(element, content) {
+    this.#element = element;
+    this.#observer.observe(element);
+    this.#observer.observe(content);
+    element.addEventListener("scroll", this.#onScroll, { passive: true });
+  }
+
+  stop() {
+    this.#observer.disconnect();
+    this.#element.removeEventListener("scroll", this.#onScroll);
+  }
+
+  jump() {
+    this.atEnd.value = true;
+    this.#element.scrollTop = this.#element.scrollHeight;
+  }
+
+  #settle() {
+    if (this.atEnd.peek()) this.jump();
+    else this.atEnd.value = this.#distance() <= 1;
+  }
+
+  #onScroll = () => {
+    const top = this.#element.scrollTop;
+    const distance = this.#distance();
+    // The smallest move up is the reader's wish to stay; coming back near the end is a wish to follow.
+    if (top < this.#lastTop && distance > 1) this.atEnd.value = false;
+    else if (distance <= NEAR_END_PX) this.atEnd.value = true;
+    this.#lastTop = top;
+  };
+
+  #distance() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#element;
+    return scrollHeight - scrollTop - clientHeight;
+  }
+}

@@ -1,0 +1,72 @@
+/** @import { SessionRow } from "../protocol.d.ts" */
+/** @import { Signal } from "../lib.js" */
+
+import { computed, signal } from "../lib.js";
+
+/**
+ * @typedef {object} Group
+ * @property {string} title
+ * @property {SessionRow[]} rows
+ */
+
+/** The list of chats. */
+export class Chats {
+  /** @type {Signal<readonly SessionRow[]>} */
+  rows = signal([]);
+  /** Whether the list was received since the page was opened. */
+  known = signal(false);
+  filter = signal("");
+  groups = computed(() => group(matching(this.rows.value, this.filter.value), new Date()));
+
+  /** @param {readonly SessionRow[]} rows  newest first */
+  replace(rows) {
+    this.rows.value = rows;
+    this.known.value = true;
+  }
+
+  /** @param {string} id */
+  remove(id) {
+    this.rows.value = this.rows.peek().filter((row) => row.id !== id);
+  }
+
+  /** @param {string | null} id */
+  find(id) {
+    return this.rows.value.find((row) => row.id === id);
+  }
+}
+
+/**
+ * @param {readonly SessionRow[]} rows
+ * @param {string} filter  words that must all be in the title
+ */
+function matching(rows, filter) {
+  const words = filter.toLocaleLowerCase().split(/\s+/);
+  return rows.filter((row) => words.every((word) => row.title.toLocaleLowerCase().includes(word)));
+}
+
+/**
+ * @param {readonly SessionRow[]} rows
+ * @param {Date} now
+ * @returns {Group[]}
+ */
+function group(rows, now) {
+  /** @type {Map<string, SessionRow[]>} */
+  const groups = new Map();
+  for (const row of rows) {
+    const title = age(new Date(row.modified_at * 1000), now);
+    groups.set(title, [...(groups.get(title) ?? []), row]);
+  }
+  return [...groups].map(([title, members]) => ({ title, rows: members }));
+}
+
+/**
+ * @param {Date} then
+ * @param {Date} now
+ */
+function age(then, now) {
+  /** @param {number} days */
+  const midnight = (days) => new Date(now.getFullYear(), now.getMonth(), now.getDate() - days);
+  if (then >= midnight(0)) return "Today";
+  if (then >= midnight(1)) return "Yesterday";
+  return then >= midnight(7) ? "Last week" : "Older";
+}

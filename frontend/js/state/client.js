@@ -1,0 +1,177 @@
+/** @import { ClientFrame, Error as ErrorFrame, Hello, History, ServerFrame, SessionFrame } from "../protocol.d.ts" */
+/** @import { Chats } from "./chats.js" */
+/** @import { Drafts } from "./drafts.js" */
+/** @import { Notices } from "./notices.js" */
+/** @import { Outbox } from "./outbox.js" */
+/** @import { Router } from "./router.js" */
+/** @import { Session } from "./session.js" */
+
+import { Delivery } from "./delivery.js";
+
+const PROTOCOL = 1;
+
+/**
+ * @typedef {object} Parts
+ * @property {Session} session
+ * @property {Outbox} outbox
+ * @property {Chats} chats
+ * @property {Drafts} drafts
+ * @property {Notices} notices
+ * @property {Router} router
+ * @property {(frame: ClientFrame) => boolean} send
+ */
+
+/** Speaks the protocol: hands each frame to the part that it concerns, and turns wishes into frames. */
+export class Client {
+  #parts;
+  #delivery;
+  /** @type {Set<string>} chats that were asked for by id */
+  #asked = new Set();
+  /** Missing frames were asked for. */
+  #catchingUp = false;
+
+  /** @param {Parts} parts */
+  constructor(parts) {
+    this.#parts = parts;
+    this.#delivery = new Delivery(parts.outbox, parts.send);
+  }
+
+  /** @param {string | null} id  the chat to show; null for a new one */
+  show(id) {
+    const { session } = this.#parts;
+    if (id === session.id.peek() && session.view.peek() !== "missing") return;
+    session.reset(id);
+    this.#open();
+  }
+
+  /** @param {string} text */
+  ask(text) {
+    this.#parts.outbox.add(this.#parts.session.id.peek(), text);
+    this.#delivery.flush();
+  }
+
+  /** @param {string} client_id */
+  retry(client_id) {
+    this.#delivery.retry(client_id);
+  }
+
+  /** Take a failed prompt out of the outbox. @param {string} client_id */
+  discard(client_id) {
+    this.#delivery.confirm([client_id]);
+  }
+
+  stop() {
+    const { session, send } = this.#parts;
+    const session_id = session.id.peek();
+    if (session_id && session.running.peek()) session.stopping.value = send({ type: "abort", session_id });
+  }
+
+  /** @param {string} id */
+  remove(id) {
+    return this.#parts.send({ type: "delete_session", id });
+  }
+
+  /** The connection is lost. */
+  pause() {
+    this.#delivery.pause();
+    this.#catchingUp = false;
+    this.#parts.session.stopping.value = false;
+  }
+
+  /** @param {ServerFrame} frame */
+  receive(frame) {
+    switch (frame.type) {
+      case "hello":
+        return this.#hello(frame);
+      case "sessions":
+        return this.#parts.chats.replace(frame.sessions);
+      case "history":
+        return this.#history(frame);
+      case "deleted":
+        return this.#deleted(frame.session_id);
+      case "error":
+        return this.#error(frame);
+      case "ready":
+        // The page reads the model from /api/status, which also knows what happens before there is one.
+        return undefined;
+      default:
+        return this.#session(frame);
+    }
+  }
+
+  /** @param {Hello} frame */
+  #hello({ protocol }) {
+    if (protocol !== PROTOCOL) this.#parts.notices.askForReload();
+    this.#parts.send({ type: "list_sessions" });
+    this.#open();
+    this.#delivery.flush();
+  }
+
+  #open() {
+    const { session, send } = this.#parts;
+    const id = session.id.peek();
+    if (!id) return;
+    this.#asked.add(id);
+    send({ type: "open_session", id, ...session.position });
+  }
+
+  /** @param {History} frame */
+  #history(frame) {
+    const { drafts, session, router } = this.#parts;
+    this.#delivery.confirm(frame.messages.map((message) => message.client_id));
+    if (frame.session_id === session.id.peek()) return session.replace(frame);
+    if (this.#asked.has(frame.session_id) || !this.#delivery.openedChat(frame.session_id)) return;
+    if (session.id.peek() !== null) return this.#open();
+    this.#asked.add(frame.session_id);
+    drafts.move(null, frame.session_id);
+    session.replace(frame);
+    router.go(frame.session_id, { replace: true });
+  }
+
+  /** @param {SessionFrame} frame */
+  #session(frame) {
+    if (frame.type === "accepted") this.#delivery.confirm([frame.message.client_id]);
+    const complete = this.#parts.session.receive(frame);
+    if (!complete && !this.#catchingUp) this.#open();
+    this.#catchingUp = !complete;
+  }
+
+  /** @param {string} id */
+  #deleted(id) {
+    const { chats, drafts, outbox, router, session } = this.#parts;
+    const unsent = outbox.of(id);
+    this.#delivery.confirm(unsent.map((entry) => entry.client_id));
+    drafts.set(id, "");
+    chats.remove(id);
+    if (session.id.peek() !== id) return;
+    if (unsent.length) drafts.set(null, unsent.map((entry) => entry.text).join("\n\n"));
+    router.go(null, { replace: true });
+  }
+
+  /** @param {ErrorFrame} frame */
+  #error(frame) {
+    const { notices, outbox, session } = this.#parts;
+    const entry = frame.client_id ? outbox.find(frame.client_id) : undefined;
+    const shown = frame.session_id !== null && frame.session_id === session.id.peek();
+    if (shown && frame.code === "unknown_session" && session.messages.peek().length === 0) {
+      return this.#unknownChat(frame.session_id ?? "");
+    }
+    if (!frame.client_id) return notices.add(frame.message);
+    // A prompt that has found another chat since is not failed by the old one.
+    if (entry && entry.session_id === frame.session_id) this.#delivery.fail(entry.client_id, frame.message);
+    return undefined;
+  }
+
+  /** @param {string} id */
+  #unknownChat(id) {
+    const { drafts, outbox, router, session } = this.#parts;
+    if (outbox.of(id).length === 0) {
+      session.view.value = "missing";
+      return;
+    }
+    drafts.move(id, null);
+    session.reset(null);
+    router.go(null, { replace: true });
+    this.#delivery.rehome(id);
+  }
+}

@@ -1,0 +1,60 @@
+/** @import { EnginePhase, Status } from "../net/status_source.js" */
+
+import { bytesOf, seconds } from "./format.js";
+
+/**
+ * What the page says about the engine.
+ *
+ * @typedef {object} EngineWords
+ * @property {string} label  a few words, always shown
+ * @property {string} detail  said where there is room
+ * @property {"good" | "busy" | "bad" | "idle"} tone
+ * @property {{done: number, total: number} | null} bytes  how much of the model is loaded
+ */
+
+/** @type {Record<Exclude<EnginePhase, "ready">, [label: string, tone: EngineWords["tone"]]>} */
+const PHASES = {
+  starting: ["Starting", "busy"],
+  importing: ["Starting", "busy"],
+  preparing: ["Preparing the model", "busy"],
+  loading: ["Loading", "busy"],
+  warming: ["Warming up", "busy"],
+  restarting: ["Engine restarting", "busy"],
+  failed: ["Engine failed", "bad"],
+  stopping: ["Stopping", "idle"],
+};
+
+/**
+ * @param {Status | null} status
+ * @param {boolean | null} reachable
+ * @returns {EngineWords}
+ */
+export function engineWords(status, reachable) {
+  if (reachable === false) return plain("Fireside is not running", "bad");
+  if (!status) return plain("Connecting", "idle");
+  const { phase, bytes_done, bytes_total } = status.engine;
+  if (phase === "ready") return plain(status.engine.model?.name ?? "Ready", "good");
+  const [label, tone] = PHASES[phase] ?? [phase, "busy"];
+  const bytes = bytes_total > 0 ? { done: bytes_done, total: bytes_total } : null;
+  return { label, tone, detail: tone === "busy" ? howFar(status, bytes) : "", bytes: tone === "busy" ? bytes : null };
+}
+
+/**
+ * @param {string} label
+ * @param {EngineWords["tone"]} tone
+ * @returns {EngineWords}
+ */
+function plain(label, tone) {
+  return { label, tone, detail: "", bytes: null };
+}
+
+/**
+ * @param {Status} status
+ * @param {EngineWords["bytes"]} bytes
+ */
+function howFar(status, bytes) {
+  const parts = [];
+  if (bytes) parts.push(bytesOf(bytes.done, bytes.total));
+  if (status.engine.seconds >= 1) parts.push(seconds(status.engine.seconds));
+  return parts.join(" · ");
+}

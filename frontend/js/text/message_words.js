@@ -1,0 +1,98 @@
+/** @import { MessageStatus, Progress, Receipt } from "../protocol.d.ts" */
+
+import { count, milliseconds, seconds, speed } from "./format.js";
+
+/**
+ * @param {MessageStatus} status
+ * @param {string | null} error
+ * @returns {string} how an answer ended, where that needs saying
+ */
+export function answerEnd(status, error) {
+  switch (status) {
+    case "aborted":
+      return "You stopped this answer.";
+    case "interrupted":
+      return "Fireside stopped while this answer was being written. What there was is kept.";
+    case "error":
+      return `This answer failed. ${error ?? ""}`.trim();
+    default:
+      return "";
+  }
+}
+
+/**
+ * @param {MessageStatus} status
+ * @param {string | null} error
+ * @returns {string} why a message of the reader got no answer
+ */
+export function promptEnd(status, error) {
+  switch (status) {
+    case "aborted":
+      return "Taken back before it was asked.";
+    case "interrupted":
+      return "Fireside stopped before this was asked.";
+    case "error":
+      return `This could not be asked. ${error ?? ""}`.trim();
+    default:
+      return "";
+  }
+}
+
+/**
+ * @param {Progress | null} progress
+ * @returns {string} what a running answer waits for
+ */
+export function waitingFor(progress) {
+  switch (progress?.phase) {
+    case "loading":
+      return "The model is still loading. The answer starts as soon as it is ready.";
+    case "queued":
+      return queue(progress);
+    case "prefill":
+      return "Reading the conversation";
+    case "restarting":
+      return "The engine stopped and is taking up the answer again.";
+    case "waiting":
+      return "Waiting for the engine";
+    default:
+      return "Thinking";
+  }
+}
+
+/** @param {Progress} progress */
+function queue({ queue_position, eta_s }) {
+  const place = queue_position ? `Number ${count(queue_position)} in the queue` : "In the queue";
+  return eta_s ? `${place}, about ${seconds(eta_s)}` : place;
+}
+
+/**
+ * @param {Receipt} receipt
+ * @returns {[term: string, value: string][]} the receipt's lines, without those that say nothing
+ */
+export function receiptLines(receipt) {
+  /** @type {[string, string | null | undefined | false][]} */
+  const lines = [
+    ["Model", receipt.model],
+    ["Prompt", receipt.prompt_tokens && `${count(receipt.prompt_tokens)} tokens`],
+    ["From cache", receipt.cached_tokens && `${count(receipt.cached_tokens)} tokens`],
+    ["Answer", `${count(receipt.completion_tokens ?? 0)} tokens`],
+    ["Speed", receipt.decode_tps ? speed(receipt.decode_tps) : null],
+    ["First token", receipt.ttft_ms != null && milliseconds(receipt.ttft_ms)],
+    ["Queued", receipt.queue_ms ? milliseconds(receipt.queue_ms) : null],
+    ["Lane", receipt.lane],
+    ["Seed", receipt.seed != null && String(receipt.seed)],
+    ["Ended by", receipt.finish_reason && endedBy(receipt.finish_reason)],
+    ["Taken up again", receipt.resumed ? times(receipt.resumed) : null],
+  ].map(([term, value]) => [String(term), value ? String(value) : null]);
+  return lines.filter(/** @returns {line is [string, string]} */ (line) => Boolean(line[1]));
+}
+
+/** @param {string} reason */
+function endedBy(reason) {
+  return { stop: "the model", length: "the length limit" }[reason] ?? reason;
+}
+
+/** @param {number} value */
+function times(value) {
+  return value === 1 ? "once" : `${count(value)} times`;
+}

@@ -1,0 +1,44 @@
+/** @import { EngineStatus } from "../net/engine_status.js" */
+/** @import { Announcer } from "../dom/announcer.js" */
+/** @import { Painter } from "../dom/painter.js" */
+/** @import { Client } from "../state/client.js" */
+/** @import { Chats } from "../state/chats.js" */
+/** @import { Drafts } from "../state/drafts.js" */
+/** @import { Notices } from "../state/notices.js" */
+/** @import { Outbox } from "../state/outbox.js" */
+/** @import { Router } from "../state/router.js" */
+/** @import { Session } from "../state/session.js" */
+/** @import { Theme } from "../state/theme.js" */
+/** @import { Drawer } from "./drawer.js" */
+/** @import { Signal } from "../lib.js" */
+
+import { createContext, useContext } from "../lib.js";
+
+/**
+ * The parts of the page, built once in `main.js`.
+ *
+ * @typedef {object} App
+ * @property {Announcer} announcer
+ * @property {Chats} chats
+ * @property {Client} client
+ * @property {Signal<boolean>} connected
+ * @property {Drafts} drafts
+ * @property {Drawer} drawer
+ * @property {EngineStatus} engine
+ * @property {Notices} notices
+ * @property {Outbox} outbox
+ * @property {Painter} painter
+ * @property {Router} router
+ * @property {Session} session
+ * @property {Theme} theme
+ * @property {{readonly value: string}} title  of the chat that is shown, "" where it has none yet
+ */
+
+export const AppContext = createContext(/** @type {App | null} */ (null));
+
+/** @returns {App} */
+export function useApp() {
+  const app = useContext(AppContext);
+  if (!app) throw new Error("useApp needs an AppContext.Provider around it");
+  return app;
+}

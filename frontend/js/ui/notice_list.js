@@ -1,0 +1,18 @@
+import { html } from "../lib.js";
+import { useApp } from "./context.js";
+import { Icon } from "./icons.js";
+
+export function NoticeList() {
+  const { notices } = useApp();
+  return html`<div class="notices" role="alert">
+    ${notices.shown.value.map(
+      (notice) => html`<div class="notice" key=${notice.text}>
+        <p>${notice.text}</p>
+        ${notice.reload && html`<button type="button" class="button" onClick=${() => location.reload()}>Reload</button>`}
+        <button type="button" class="tool" aria-label="Dismiss" onClick=${() => notices.dismiss(notice)}>
+          <${Icon} name="close" />
+        </button>
+      </div>`,
+    )}
+  </div>`;
+}

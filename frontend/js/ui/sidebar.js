@@ -1,0 +1,77 @@
+import { html, useLayoutEffect, useRef } from "../lib.js";
+import { ChatList } from "./chat_list.js";
+import { useApp } from "./context.js";
+import { FILTER, MENU, focusComposer, focusOn } from "./focus.js";
+import { Icon } from "./icons.js";
+import { keyNames } from "./keys.js";
+import { ThemeSwitch } from "./theme_switch.js";
+
+export function Sidebar() {
+  const { drawer } = useApp();
+  const shut = drawer.narrow.value && !drawer.open.value;
+  const nav = useFocusOnOpen(drawer.open.value);
+  return html`<nav class=${`side ${shut ? "" : "side--open"}`} aria-label="Chats" inert=${shut} ref=${nav}>
+    <div class="side__head">
+      <div class="brand"><${Icon} name="flame" />Fireside</div>
+      ${drawer.narrow.value &&
+      html`<button type="button" class="tool" aria-label="Close the list of chats" onClick=${() => drawer.close()}>
+        <${Icon} name="close" />
+      </button>`}
+    </div>
+    <${NewChat} />
+    <${Filter} />
+    <${ChatList} />
+    <${ThemeSwitch} />
+  </nav>`;
+}
+
+/** Moves the focus into the opened drawer and back to its button when it closes. @param {boolean} open */
+function useFocusOnOpen(open) {
+  const nav = useRef(/** @type {HTMLElement | null} */ (null));
+  const wasOpen = useRef(open);
+  useLayoutEffect(() => {
+    if (open) nav.current?.querySelector("button")?.focus();
+    else if (wasOpen.current && focusIsLost(nav.current)) focusOn(MENU);
+    wasOpen.current = open;
+  }, [open]);
+  return nav;
+}
+
+/** @param {HTMLElement | null} nav  the drawer that was closed */
+function focusIsLost(nav) {
+  return document.activeElement === document.body || nav?.contains(document.activeElement);
+}
+
+function NewChat() {
+  const { drawer, router } = useApp();
+  const start = () => {
+    router.go(null);
+    drawer.close();
+    focusComposer();
+  };
+  return html`<button type="button" class="new" aria-keyshortcuts="Alt+Shift+N" onClick=${start}>
+    <${Icon} name="plus" /><span>New chat</span><kbd aria-hidden="true">${keyNames.newChat}</kbd>
+  </button>`;
+}
+
+function Filter() {
+  const { chats } = useApp();
+  const change = (/** @type {InputEvent & {currentTarget: HTMLInputElement}} */ event) => {
+    chats.filter.value = event.currentTarget.value;
+  };
+  return html`<div class="find">
+    <${Icon} name="search" />
+    <input
+      id=${FILTER}
+      type="search"
+      placeholder="Filter chats"
+      aria-label="Filter chats"
+      aria-keyshortcuts="Control+K Meta+K"
+      autocomplete="off"
+      dir="auto"
+      value=${chats.filter}
+      onInput=${change}
+    />
+    <kbd aria-hidden="true">${keyNames.filter}</kbd>
+  </div>`;
+}

@@ -1,0 +1,1 @@
+"""Benchmarks: Fireside beside a peer, in the same run, as ratios."""

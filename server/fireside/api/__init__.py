@@ -1,0 +1,1 @@
+"""`/v1`: one file a protocol. Each makes a `GenerationRequest` and encodes one stream of events."""

@@ -1,0 +1,107 @@
+"""Builds the app and wires its rooms together, nothing else."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fireside_agent.agent import Agent
+from fireside_agent.socket import create_blueprint as agent_blueprint
+from quart import Quart
+
+from fireside.api import chat, models, upstream
+from fireside.api.served import Counter
+from fireside.config import ServeConfig
+from fireside.engine.status import StatusBoard
+from fireside.http.errors import install_error_handlers
+from fireside.http.security import Gate, HostPolicy, install_headers
+from fireside.runtime import LocalEngine
+from fireside.web import page, status
+
+log = logging.getLogger(__name__)
+
+_MAX_BODY = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Application:
+    """An app that can be served.
+
+    Attributes:
+        asgi: the app behind its gate.
+        run: starts everything behind the routes; to be run beside the server.
+        close: ends all of it, so that open streams and sockets end too. Idempotent.
+        kill: ends the core without waiting.
+    """
+
+    asgi: Any
+    run: Callable[[], Any]
+    close: Callable[[], Any]
+    kill: Callable[[], None]
+
+
+def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Application:
+    """The whole app.
+
+    Args:
+        private_address: where the listener for the agent is bound.
+    """
+    board = StatusBoard()
+    epoch = secrets.token_hex(8)
+    private_key = secrets.token_urlsafe(32)
+    quart = _quart()
+    local = other = None
+    if config.upstream is None:
+        counter = Counter(board)
+        local = LocalEngine(config, board, counter)
+        quart.register_blueprint(chat.create_blueprint(counter))
+        quart.register_blueprint(models.create_blueprint(counter))
+    else:
+        key = upstream.read_key(config.home.upstream_key)
+        other = upstream.Upstream(upstream.UpstreamConfig(config.upstream, key), board)
+        quart.register_blueprint(upstream.create_blueprint(other))
+    mode = "core" if local else "upstream"
+    source = status.StatusSource(board, mode, epoch, lambda: local.engine if local else None)
+    quart.register_blueprint(status.create_blueprint(source))
+    agent = None
+    if not config.api_only:
+        host, port = private_address
+        agent = Agent(config.home.database, f"http://{host}:{port}/v1", private_key, epoch)
+        quart.register_blueprint(agent_blueprint(agent))
+        quart.register_blueprint(page.create_blueprint(page.frontend_folder()))
+    hosts = HostPolicy.of((*config.allow_hosts, config.host))
+    gate = Gate(quart, hosts, private_address, private_key)
+
+    async def run() -> None:
+        board.update(phase="importing", detail="Loading Fireside")
+        if agent is not None:
+            await agent.start()
+        if local is not None:
+            await local.start()
+        if other is not None:
+            other.start()
+
+    async def close() -> None:
+        if agent is not None:
+            await agent.close()
+        for part in (local, other):
+            if part is not None:
+                await part.close()
+
+    return Application(gate, run, close, local.kill if local else _nothing)
+
+
+def _quart() -> Quart:
+    app = Quart("fireside", static_folder=None)
+    # An answer or an upload may take longer than any fixed limit; what bounds a body is its size.
+    app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=600, MAX_CONTENT_LENGTH=_MAX_BODY)
+    install_error_handlers(app)
+    install_headers(app)
+    return app
+
+
+def _nothing() -> None:
+    """There is no core to kill."""

@@ -1,0 +1,40 @@
+"""What `fireside serve` was asked for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from fireside.paths import Home
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8080
+MAX_ROWS = 8
+
+
+@dataclass(frozen=True)
+class ServeConfig:
+    """One app.
+
+    Attributes:
+        model: a folder or hub id; None is the embedded default model.
+        unix_socket: listen there instead of on TCP.
+        api_only: `/v1` without the page and the agent.
+        open_browser: where there is a terminal, and so a person.
+        upstream: an OpenAI-compatible server to use instead of a core of our own.
+        allow_hosts: further names that a `Host` header may have.
+        core_command: starts a core; the number of its socket is appended.
+    """
+
+    home: Home
+    model: str | None = None
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    unix_socket: Path | None = None
+    api_only: bool = False
+    open_browser: bool = True
+    upstream: str | None = None
+    allow_hosts: tuple[str, ...] = ()
+    max_rows: int = MAX_ROWS
+    core_command: tuple[str, ...] = (sys.executable, "-m", "fireside.core")

@@ -1,0 +1,56 @@
+"""The core's end of the socketpair."""
+
+import os
+import queue
+import socket
+import threading
+
+from fireside import wire
+
+
+class Channel:
+    """Reads requests on a thread of its own, so that the app's death is noticed in the middle of a step.
+
+    Args:
+        sock: the connected end of the socketpair; owned by the channel from now on.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._inbox: queue.SimpleQueue[wire.Down] = queue.SimpleQueue()
+        threading.Thread(target=self._read, name="channel", daemon=True).start()
+
+    def receive(self) -> wire.Down:
+        """The next request; waits for it."""
+        return self._inbox.get()
+
+    def drain(self) -> list[wire.Down]:
+        """All requests that are here already."""
+        requests: list[wire.Down] = []
+        while True:
+            try:
+                requests.append(self._inbox.get_nowait())
+            except queue.Empty:
+                return requests
+
+    def send(self, message: wire.Up) -> None:
+        """Report to the app; waits while the app is behind."""
+        try:
+            self._sock.sendall(wire.pack(message))
+        except OSError:
+            _leave()
+
+    def _read(self) -> None:
+        try:
+            with self._sock.makefile("rb") as stream:
+                while header := stream.read(wire.HEADER_SIZE):
+                    self._inbox.put(wire.unpack_down(stream.read(wire.frame_length(header))))
+        except OSError:
+            pass  # a reset socket means the same as its end: the app is gone
+        finally:
+            _leave()
+
+
+def _leave() -> None:
+    """End at once: without the app nobody wants the result, and a step cannot be interrupted."""
+    os._exit(0)

@@ -1,0 +1,124 @@
+"""From a model folder to a model that has answered once."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.utils import load_model
+
+from fireside import wire
+from fireside.catalog.embedded import EmbeddedModelError, ensure_embedded_model
+from fireside.core.blas_threads import ThreadPlan, choose_threads
+from fireside.core.profile import Profile
+from fireside.core.weights import materialise, weight_budget, widen_for_cpu
+
+Report = Callable[[wire.Up], None]
+
+_REPORT_EVERY_S = 0.1
+
+
+class LoadError(Exception):
+    """The model cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory and what the app has to know of it."""
+
+    model: nn.Module
+    vocab_size: int
+    ready: wire.Ready
+    threads: ThreadPlan | None
+
+
+def load(start: wire.Start, profile: Profile, report: Report) -> Loaded:
+    """Load, widen and try the model.
+
+    Raises:
+        LoadError: the folder is not a model that mlx-lm knows, or the first inference fails.
+    """
+    if not profile.compiles:
+        mx.disable_compile()
+    folder = _model_folder(start, report)
+    report(wire.Located(str(folder)))
+    progress = _Progress(report, "loading", "Loading the model")
+    try:
+        model, _ = load_model(folder, lazy=True)
+        if profile.cpu:
+            weights = widen_for_cpu(model, weight_budget(), progress)
+        else:
+            weights = materialise(model, progress)
+        report(wire.Phase("warming", "Trying a first inference"))
+        vocab_size = _first_inference(model)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise LoadError(f"The model in {folder} cannot be used: {type(error).__name__}: {error}") from error
+    threads = choose_threads(profile.blas[0], Path(start.cache_dir)) if profile.blas else None
+    return Loaded(model, vocab_size, _ready(weights, profile, threads), threads)
+
+
+def _model_folder(start: wire.Start, report: Report) -> Path:
+    if start.model_path is not None:
+        return Path(start.model_path)
+    try:
+        return ensure_embedded_model(
+            Path(start.models_dir), _Progress(report, "preparing", "Preparing the built-in model")
+        )
+    except EmbeddedModelError as error:
+        raise LoadError(str(error)) from error
+
+
+class _Progress:
+    """Reports a phase with its bytes, a few times a second."""
+
+    def __init__(self, report: Report, phase: wire.LoadPhase, detail: str) -> None:
+        self._report = report
+        self._phase: wire.LoadPhase = phase
+        self._detail = detail
+        self._last = 0.0
+        report(wire.Phase(phase, detail))
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._last >= _REPORT_EVERY_S or done == total:
+            self._last = now
+            self._report(wire.Phase(self._phase, self._detail, done, total))
+
+
+def _first_inference(model: nn.Module) -> int:
+    """Read two tokens and decode one, which compiles kernels and proves that the model runs.
+
+    Returns:
+        The size of the vocabulary.
+
+    Raises:
+        ValueError: the logits are not finite.
+    """
+    cache = make_prompt_cache(model)
+    model(mx.array([[0, 1]]), cache=cache)
+    logits: mx.array = model(mx.array([[1]]), cache=cache)[:, -1, :]
+    if not mx.isfinite(logits.astype(mx.float32)).all().item():
+        raise ValueError("a first inference gives no finite numbers; the weights are damaged")
+    return logits.shape[-1]
+
+
+def _ready(weights: str, profile: Profile, threads: ThreadPlan | None) -> wire.Ready:
+    return wire.Ready(
+        weights=weights,
+        weights_bytes=mx.get_active_memory(),
+        device="gpu" if mx.default_device() == mx.gpu else "cpu",
+        versions={name: version(name) for name in ("mlx", "mlx-lm")},
+        blas=_blas_facts(profile, threads),
+        warnings=profile.warnings,
+    )
+
+
+def _blas_facts(profile: Profile, threads: ThreadPlan | None) -> dict[str, str | float | int] | None:
+    if profile.blas is None:
+        return None
+    facts = profile.blas[1].facts()
+    return {**facts, "threads": threads.decode} if threads else facts

@@ -1,0 +1,228 @@
+"""Keeps a core alive and every request going."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from fireside import wire
+from fireside.engine.link import CoreLink, kill_now
+from fireside.engine.requests import Broken, GenerationRequest, Prefill, Queued, Restarting, Row
+from fireside.engine.roster import Changes, Roster
+from fireside.engine.status import StatusBoard
+
+log = logging.getLogger(__name__)
+
+_BACKOFF_S = (0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
+_QUICK_DEATH_S = 10.0
+_MAX_DEATHS_WHILE_LOADING = 5
+_STUCK_AFTER_S = 120.0
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """How to run a core.
+
+    Attributes:
+        command: that starts one; the number of its socket is appended.
+        start: what it is told first.
+        located: called once with the model's folder, while the weights are loading; the engine is ready
+            when it has returned too. What it raises fails the engine.
+    """
+
+    command: Sequence[str]
+    start: wire.Start
+    located: Callable[[Path], Awaitable[None]]
+
+
+class Engine:
+    """One model, one core at a time. A core that dies is replaced and its rows are taken up again."""
+
+    def __init__(self, config: EngineConfig, board: StatusBoard) -> None:
+        self._config = config
+        self._board = board
+        self._roster = Roster(config.start.max_rows)
+        self._ids = itertools.count()
+        self._link: CoreLink | None = None
+        self._ready: wire.Ready | None = None
+        self._last_report = time.monotonic()
+        self._restarts = 0
+        self._kv_bytes = 0
+        self._failure: str | None = None
+        self._locating: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def ready(self) -> wire.Ready | None:
+        """What the core said when its model was loaded; None while there is no core to ask."""
+        return self._ready
+
+    @property
+    def kv_bytes(self) -> int:
+        """Of the rows in the core, after the latest step."""
+        return self._kv_bytes
+
+    @property
+    def stuck(self) -> bool:
+        """Whether rows are running and the core has said nothing for minutes."""
+        return bool(self._roster.running) and time.monotonic() - self._last_report > _STUCK_AFTER_S
+
+    @property
+    def core_pid(self) -> int | None:
+        return self._link.pid if self._link else None
+
+    def start(self) -> None:
+        """Start supervising; the model loads in the background."""
+        self._task = asyncio.create_task(self._supervise(), name="engine")
+
+    async def close(self) -> None:
+        """End the core and every request. Idempotent."""
+        self._board.update(phase="stopping", detail="Stopping")
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._refuse_all("Fireside is stopping.")
+
+    def kill(self) -> None:
+        """End the core without waiting for anything."""
+        if self._link is not None:
+            kill_now(self._link.pid)
+
+    @asynccontextmanager
+    async def generate(self, request: GenerationRequest) -> AsyncIterator[Row]:
+        """A row for the request, whose `next` gives the events of the answer. Leaving cancels it."""
+        row = Row(next(self._ids), request)
+        if self._failure is not None:
+            row.events.put_nowait(Broken(self._failure))
+            yield row
+            return
+        self._apply(self._roster.add(row))
+        self._announce()
+        try:
+            yield row
+        finally:
+            self._apply(self._roster.remove(row))
+            self._announce()
+
+    async def _supervise(self) -> None:
+        quick_deaths = deaths_while_loading = 0
+        try:
+            while deaths_while_loading < _MAX_DEATHS_WHILE_LOADING:
+                await asyncio.sleep(_BACKOFF_S[min(quick_deaths, len(_BACKOFF_S) - 1)])
+                born = time.monotonic()
+                self._link = await CoreLink.spawn(self._config.command, self._config.start)
+                if (failure := await self._follow(self._link)) is not None:
+                    self._fail(failure)
+                    return
+                deaths_while_loading = 0 if self._ready else deaths_while_loading + 1
+                quick_deaths = quick_deaths + 1 if time.monotonic() - born < _QUICK_DEATH_S else 0
+                await self._bury(self._link)
+            self._fail(f"The engine ended {deaths_while_loading} times while loading the model; see the log.")
+        finally:
+            if self._link is not None:
+                await self._link.close()
+
+    async def _follow(self, link: CoreLink) -> str | None:
+        """Act on a core's reports until it is gone. Returns why another one would not help."""
+        failure: str | None = None
+        try:
+            async for report in link.reports():
+                self._last_report = time.monotonic()
+                match report:
+                    case wire.Step():
+                        self._on_step(report)
+                    case wire.Phase():
+                        self._on_phase(report)
+                    case wire.Located():
+                        self._on_located(report)
+                    case wire.Ready():
+                        failure = await self._on_ready(report)
+                    case wire.Failed():
+                        failure = report.message
+        except wire.WireError:
+            log.exception("the core broke the protocol; it is replaced")
+        return failure
+
+    def _on_step(self, step: wire.Step) -> None:
+        self._kv_bytes = step.kv_bytes
+        for progress in step.prefill:
+            if row := self._roster.get(progress.id):
+                row.events.put_nowait(Prefill(progress.done, progress.total))
+        for token in step.tokens:
+            if row := self._roster.get(token.id):
+                row.add(token.token, token.finish)
+                self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))
+
+    def _on_phase(self, phase: wire.Phase) -> None:
+        name = "restarting" if self._restarts else phase.phase
+        self._board.update(phase=name, detail=phase.detail, bytes_done=phase.done, bytes_total=phase.total)
+
+    def _on_located(self, located: wire.Located) -> None:
+        if self._locating is None:
+            self._locating = asyncio.ensure_future(self._config.located(Path(located.model_path)))
+
+    async def _on_ready(self, ready: wire.Ready) -> str | None:
+        try:
+            await asyncio.shield(self._locating) if self._locating else None
+        except (OSError, ValueError, ImportError) as error:
+            log.exception("the text side of the model cannot be loaded")
+            return f"The model's tokenizer cannot be loaded: {error}"
+        self._ready = ready
+        self._board.update(phase="ready", detail="Ready")
+        self._apply(self._roster.core_up())
+        self._announce()
+        return None
+
+    async def _bury(self, link: CoreLink) -> None:
+        """Take note of a core's death."""
+        status = await link.close()
+        name = signal.Signals(-status).name if status < 0 else f"status {status}"
+        log.warning("the core ended (%s); another one is started", name)
+        self._restarts += 1
+        self._ready = None
+        for row in self._roster.core_down():
+            self._give_up([row], "The engine crashed twice on this request, and on no other. It is not tried again.")
+        for row in self._roster.all:
+            row.resumed += bool(row.generated)
+            row.events.put_nowait(Restarting())
+        self._board.update(
+            phase="restarting",
+            detail="The engine stopped unexpectedly and is starting again",
+            restarts=self._restarts,
+        )
+
+    def _fail(self, message: str) -> None:
+        self._board.update(phase="failed", detail="The model cannot be loaded", error=message)
+        self._refuse_all(message)
+
+    def _refuse_all(self, message: str) -> None:
+        self._failure = message
+        self._give_up(self._roster.all, message)
+
+    def _give_up(self, rows: list[Row], message: str) -> None:
+        for row in rows:
+            self._roster.remove(row)
+            row.events.put_nowait(Broken(message))
+
+    def _apply(self, changes: Changes) -> None:
+        if self._link is None:
+            return
+        for row in changes.cancel:
+            self._link.send(wire.Cancel(row.id))
+        for row in changes.submit:
+            self._link.send(row.submission())
+
+    def _announce(self) -> None:
+        """Tell those who wait where they stand, and the board how many there are."""
+        waiting = self._roster.waiting
+        for position, row in enumerate(waiting):
+            row.events.put_nowait(Queued(position))
+        self._board.update(rows=len(self._roster.running), queued=len(waiting))

@@ -1,0 +1,88 @@
+"""One core process and the socket to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+
+from fireside import wire
+
+_SOCKET_BUFFER = 1 << 20
+
+
+class CoreLink:
+    """A running core. Use `spawn`; `reports` ends when the core does, however it ends.
+
+    The core is in a session of its own, so that a Ctrl-C in the terminal reaches only the app, and it
+    ends by itself when its end of the socket closes, so that it never outlives the app.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def spawn(cls, command: Sequence[str], start: wire.Start) -> CoreLink:
+        """Start a core and tell it what to load. The socket's number is added to `command`."""
+        ours, theirs = socket.socketpair()
+        try:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
+            process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+        reader, writer = await asyncio.open_connection(sock=ours)
+        link = cls(process, reader, writer)
+        link.send(start)
+        return link
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, message: wire.Down) -> None:
+        """Tell the core; a core that is gone is noticed by `reports`."""
+        if not self._writer.is_closing():
+            self._writer.write(wire.pack(message))
+
+    async def reports(self) -> AsyncIterator[wire.Up]:
+        """What the core reports, until it is gone.
+
+        Raises:
+            wire.WireError: the core wrote something else.
+        """
+        while True:
+            try:
+                header = await self._reader.readexactly(wire.HEADER_SIZE)
+                body = await self._reader.readexactly(wire.frame_length(header))
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
+            yield wire.unpack_up(body)
+
+    async def close(self) -> int:
+        """End the core at once and collect it. Returns its exit status, negative for a signal."""
+        self._writer.close()
+        if self._process.poll() is None:
+            self._process.kill()
+        return await asyncio.to_thread(self._process.wait)
+
+    async def exit_status(self) -> int:
+        """The status of a core that has ended, or is just about to."""
+        return await asyncio.to_thread(self._process.wait)
+
+
+def kill_now(pid: int) -> None:
+    """Kill without waiting, for an exit that does not wait for anything."""
+    try:
+        os.kill(pid, 9)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,146 @@
+"""A generation as a value, and the events that it yields."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+from fireside.wire import FinishReason, Sampling, Submit
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    """What to generate, in token ids.
+
+    Attributes:
+        prompt: not empty.
+        max_tokens: at least 1, and within the context window together with the prompt.
+        stop_ids: tokens that end the answer and are not part of it.
+    """
+
+    prompt: list[int]
+    max_tokens: int
+    stop_ids: tuple[int, ...]
+    sampling: Sampling
+
+
+@dataclass(frozen=True)
+class Queued:
+    """Waits for a free row; `position` 0 is next."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Prefill:
+    """The prompt is being read. Counts are tokens."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Restarting:
+    """The core is gone; the answer goes on once another one is there."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One more token of the answer."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The answer ended by itself or at its token limit."""
+
+    reason: FinishReason
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The engine gave the request up; `message` says why."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Where the time went: milliseconds, and tokens a second for the decode phase."""
+
+    queue_ms: float
+    ttft_ms: float | None
+    decode_tps: float | None
+    resumed: int
+
+
+Event = Queued | Prefill | Restarting | Token | Finished | Broken
+
+
+@dataclass(eq=False)
+class Row:
+    """A request with all that is needed to take it up again in another core.
+
+    Attributes:
+        generated: token ids so far, without the stop token.
+        strikes: crashes that count against this row, see `Roster`.
+        progressed: a token came since the row was last submitted.
+        resumed: how often it was taken up again with tokens already there.
+    """
+
+    id: int
+    request: GenerationRequest
+    generated: list[int] = field(default_factory=list[int])
+    events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue[Event])
+    strikes: int = 0
+    progressed: bool = False
+    resumed: int = 0
+    queued_at: float = field(default_factory=time.monotonic)
+    started_at: float | None = None
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+
+    async def next(self) -> Event:
+        """The next event; the last one is `Finished` or `Broken`."""
+        return await self.events.get()
+
+    def submission(self) -> Submit:
+        """The row as a core is told of it."""
+        return Submit(
+            id=self.id,
+            prompt=self.request.prompt,
+            generated=self.generated,
+            max_tokens=self.request.max_tokens,
+            stop_ids=list(self.request.stop_ids),
+            sampling=self.request.sampling,
+        )
+
+    def submitted(self) -> None:
+        """Note that a core was told of the row."""
+        self.progressed = False
+        if self.started_at is None:
+            self.started_at = time.monotonic()
+
+    def add(self, token: int, finish: FinishReason | None) -> None:
+        """Take a token, pass it on, and end with it where the core says so."""
+        now = time.monotonic()
+        self.first_token_at = self.first_token_at or now
+        self.last_token_at = now
+        if finish != "stop":
+            self.generated.append(token)
+            self.events.put_nowait(Token(token))
+        if finish is not None:
+            self.events.put_nowait(Finished(finish))
+
+    def timings(self) -> Timings:
+        """Where the time went so far."""
+        started = self.started_at or time.monotonic()
+        queue_ms = (started - self.queued_at) * 1000
+        if self.first_token_at is None or self.last_token_at is None:
+            return Timings(queue_ms, None, None, self.resumed)
+        ttft_ms = (self.first_token_at - self.queued_at) * 1000
+        seconds = self.last_token_at - self.first_token_at
+        decode_tps = (len(self.generated) - 1) / seconds if seconds > 0 and len(self.generated) > 1 else None
+        return Timings(queue_ms, ttft_ms, decode_tps, self.resumed)

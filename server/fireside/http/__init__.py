@@ -1,0 +1,1 @@
+"""What every room that speaks HTTP shares: errors, security, server-sent events, listening."""

@@ -1,0 +1,42 @@
+"""Where Fireside keeps its state."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one Fireside: `FIRESIDE_HOME`, by default `~/.fireside`."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls) -> Home:
+        return cls(Path(os.environ.get("FIRESIDE_HOME") or Path.home() / ".fireside").expanduser().absolute())
+
+    @property
+    def database(self) -> Path:
+        return self.root / "fireside.db"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "fireside.lock"
+
+    @property
+    def upstream_key(self) -> Path:
+        return self.root / "upstream.key"
+
+    @property
+    def models(self) -> Path:
+        return self.root / "models"
+
+    @property
+    def cache(self) -> Path:
+        return self.root / "cache"
+
+    def create(self) -> None:
+        """Make the folder, readable by its owner alone."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)

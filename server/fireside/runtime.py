@@ -1,0 +1,76 @@
+"""What runs behind the routes: the engine or the upstream, and the agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from fireside import wire
+from fireside.api.generation import Served
+from fireside.api.served import Counter
+from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
+from fireside.config import ServeConfig
+from fireside.engine.engine import Engine, EngineConfig
+from fireside.engine.status import ModelInfo, StatusBoard
+from fireside.text.mlxlm import import_text_parts
+from fireside.text.model import TextModel
+
+
+class LocalEngine:
+    """A core of our own, and the text side of its model."""
+
+    def __init__(self, config: ServeConfig, board: StatusBoard, counter: Counter) -> None:
+        self._config = config
+        self._board = board
+        self._counter = counter
+        self._text: TextModel | None = None
+        self.engine: Engine | None = None
+
+    async def start(self) -> None:
+        """Find the model and start loading it; a model that is not there is shown, not raised."""
+        home = self._config.home
+        try:
+            source = await asyncio.to_thread(resolve_model, self._config.model, home.models)
+        except ModelNotFoundError as error:
+            self._board.update(phase="failed", detail="The model cannot be found", error=str(error))
+            return
+        self._board.update(model=ModelInfo(id=source.id, name=source.name, note=source.note))
+        start = wire.Start(
+            version=wire.WIRE_VERSION,
+            model_path=None if source.origin == "embedded" else str(source.path),
+            models_dir=str(home.models),
+            cache_dir=str(home.cache),
+            max_rows=self._config.max_rows,
+        )
+        command = self._config.core_command
+        self.engine = Engine(EngineConfig(command, start, self._open(source)), self._board)
+        self.engine.start()
+        await asyncio.to_thread(import_text_parts)
+
+    async def close(self) -> None:
+        """End the core. Idempotent."""
+        if self.engine is not None:
+            await self.engine.close()
+        else:
+            self._board.update(phase="stopping", detail="Stopping")
+        if self._text is not None:
+            self._text.close()
+
+    def kill(self) -> None:
+        """End the core without waiting."""
+        if self.engine is not None:
+            self.engine.kill()
+
+    def _open(self, source: ModelSource) -> Callable[[Path], Awaitable[None]]:
+        async def open_text(folder: Path) -> None:
+            text = self._text = await TextModel.load(folder)
+            model = self._board.current.model
+            if model is not None:
+                self._board.update(model=msgspec.structs.replace(model, context_window=text.context_window))
+            if self.engine is not None:
+                self._counter.open(Served(source.id, text, self.engine))
+
+        return open_text

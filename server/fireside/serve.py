@@ -1,0 +1,109 @@
+"""From a configuration to a running server, and back down again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import webbrowser
+from collections.abc import Callable
+from contextlib import suppress
+
+from hypercorn.asyncio import serve as hypercorn_serve
+
+from fireside.app import Application, create_app
+from fireside.config import ServeConfig
+from fireside.http.listening import CannotListen, Listener, hypercorn_config, listen_tcp, listen_unix
+from fireside.http.security import is_loopback
+from fireside.instance import InstanceLock
+
+log = logging.getLogger(__name__)
+
+_STOP_WITHIN_S = 4.0
+_PRIVATE_HOST = "127.0.0.1"
+
+
+def run(config: ServeConfig, announce: Callable[[Listener], None]) -> None:
+    """Serve until a signal says stop.
+
+    Args:
+        announce: told the public listener as soon as connections to it succeed.
+
+    Raises:
+        AlreadyRunning: another app has this home.
+        CannotListen: the address cannot be had.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    config.home.create()
+    lock = InstanceLock(config.home.lock)
+    lock.acquire()
+    try:
+        public = _listen(config)
+        private = listen_tcp(_PRIVATE_HOST, 0)
+        lock.announce(public.shown)
+        app = create_app(config, private.sock.getsockname())
+        announce(public)
+        asyncio.run(_serve(app, [public, private]))
+    finally:
+        if config.unix_socket is not None:
+            config.unix_socket.unlink(missing_ok=True)
+        lock.release()
+
+
+def open_browser(url: str) -> None:
+    """Show the page, where there is a browser; never waits for it."""
+    with suppress(webbrowser.Error):
+        webbrowser.open(f"{url}/#/chat")
+
+
+def _listen(config: ServeConfig) -> Listener:
+    if config.unix_socket is not None:
+        return listen_unix(config.unix_socket)
+    if not is_loopback(config.host.strip("[]")):
+        raise CannotListen(
+            f"--host {config.host} would open Fireside to other machines, which needs API keys; they do not exist yet. "
+            "Use a loopback address such as 127.0.0.1."
+        )
+    return listen_tcp(config.host, config.port)
+
+
+async def _serve(app: Application, listeners: list[Listener]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, _on_signal, app, stop)
+
+    async def shutdown() -> None:
+        await stop.wait()
+        loop.call_later(_STOP_WITHIN_S, _leave, app, 0)
+        await app.close()
+
+    behind = asyncio.create_task(app.run(), name="run")
+    behind.add_done_callback(lambda task: _on_run_ended(task, stop))
+    try:
+        await hypercorn_serve(app.asgi, hypercorn_config(listeners), shutdown_trigger=shutdown)
+    finally:
+        behind.cancel()
+        await asyncio.wait({behind})
+        await app.close()
+    if not behind.cancelled() and (error := behind.exception()) is not None:
+        raise error
+
+
+def _on_signal(app: Application, stop: asyncio.Event) -> None:
+    if stop.is_set():
+        _leave(app, 130)
+    stop.set()
+
+
+def _on_run_ended(task: asyncio.Task[None], stop: asyncio.Event) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        stop.set()
+
+
+def _leave(app: Application, status: int) -> None:
+    """End now: what is worth keeping is on disk, and somebody does not want to wait any longer."""
+    app.kill()
+    os._exit(status)

@@ -1,0 +1,144 @@
+"""One model's text: messages to token ids, token ids to text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fireside.http.errors import BadRequest
+from fireside.text.mlxlm import load_tokenizer
+
+T = TypeVar("T")
+
+_FALLBACK_CONTEXT = 4096
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What the model's author recommends; None where nothing is said."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """What a model folder's JSON files say.
+
+    Attributes:
+        context_window: tokens, prompt and answer together.
+    """
+
+    context_window: int
+    eos_token_ids: list[int] | None
+    defaults: Defaults
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """A message as templates know it."""
+
+    role: str
+    content: str
+
+
+class TextModel:
+    """Tokenizer, chat template and detokenizer of one model.
+
+    The tokenizer is not safe in two threads at once, and a long text takes seconds: all of it runs on
+    one thread of its own, so that the event loop never waits for it.
+    """
+
+    def __init__(self, tokenizer: Any, config: ModelConfig, executor: ThreadPoolExecutor) -> None:
+        self._tokenizer = tokenizer
+        self._executor = executor
+        self.defaults = config.defaults
+        self.context_window = config.context_window
+        self.stop_ids: tuple[int, ...] = tuple(sorted(tokenizer.eos_token_ids))
+
+    @classmethod
+    async def load(cls, folder: Path) -> TextModel:
+        """Load the text side of a model folder."""
+        executor = ThreadPoolExecutor(1, thread_name_prefix="text")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(executor, _load, folder, executor)
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+
+    async def render(self, messages: Sequence[ChatMessage]) -> list[int]:
+        """The prompt of a conversation, ready for the answer, as token ids.
+
+        Raises:
+            BadRequest: the model's template refuses the conversation; its words are passed on.
+        """
+        return await self._run(lambda: self._render(messages))
+
+    def detokenizer(self) -> Detokenizer:
+        """A fresh detokenizer for one answer."""
+        return Detokenizer(self._tokenizer.detokenizer)
+
+    def close(self) -> None:
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+    def _render(self, messages: Sequence[ChatMessage]) -> list[int]:
+        from jinja2.exceptions import TemplateError
+
+        plain = [{"role": m.role, "content": m.content} for m in messages]
+        try:
+            ids = self._tokenizer.apply_chat_template(plain, add_generation_prompt=True, tokenize=True)
+        except (TemplateError, TypeError) as error:
+            raise BadRequest(f"The model's chat template refuses this conversation: {error}", param="messages") from error
+        return list(ids)
+
+
+class Detokenizer:
+    """Token ids of one answer to text, in pieces that never end inside a character."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def add(self, token: int) -> str:
+        """The text that this token completes, often empty or more than the token's own."""
+        self._inner.add_token(token)
+        return self._inner.last_segment
+
+    def finish(self) -> str:
+        """What was held back, once no token follows."""
+        self._inner.finalize()
+        return self._inner.last_segment
+
+
+def _load(folder: Path, executor: ThreadPoolExecutor) -> TextModel:
+    config = read_config(folder)
+    return TextModel(load_tokenizer(folder, config.eos_token_ids), config, executor)
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """Read a model folder's configuration."""
+    config = _json(folder / "config.json")
+    generation = _json(folder / "generation_config.json")
+    text_config = config.get("text_config", config)
+    stop_ids = {*_ids(config.get("eos_token_id")), *_ids(generation.get("eos_token_id"))}
+    return ModelConfig(
+        context_window=text_config.get("max_position_embeddings", _FALLBACK_CONTEXT),
+        eos_token_ids=sorted(stop_ids) or None,
+        defaults=Defaults(generation.get("temperature"), generation.get("top_p"), generation.get("top_k")),
+    )
+
+
+def _ids(value: int | list[int] | None) -> list[int]:
+    return [value] if isinstance(value, int) else value or []
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}

@@ -1,0 +1,1 @@
+"""The page's files, and `/api` beside the agent's."""

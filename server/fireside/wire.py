@@ -1,0 +1,173 @@
+"""The messages between the app and a core, over one private socketpair.
+
+Both sides import this module and nothing else of each other. A frame is a 4-byte big-endian length
+and a MessagePack document. Requests go down one by one; one `Step` a step comes up for all rows.
+Token ids are the only text that crosses: the core knows no tokenizer.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Literal
+
+import msgspec
+
+WIRE_VERSION = 1
+MAX_FRAME = 256 * 1024 * 1024
+
+FinishReason = Literal["stop", "length"]
+LoadPhase = Literal["importing", "preparing", "loading", "warming"]
+
+_LENGTH = struct.Struct(">I")
+
+
+class WireError(Exception):
+    """The other side sent something that is not this protocol."""
+
+
+class Sampling(msgspec.Struct, frozen=True, array_like=True):
+    """How a token is drawn. The draw depends on `seed` and the token's index alone."""
+
+    temperature: float = 0.0
+    """0 takes the most likely token."""
+    top_p: float = 0.0
+    """0 or 1: off."""
+    top_k: int = 0
+    """0: off."""
+    min_p: float = 0.0
+    """0: off."""
+    seed: int = 0
+    """64 bits, unsigned."""
+
+
+class Start(msgspec.Struct, frozen=True, tag="start"):
+    """The first message down: what to load. Nothing else is sent before `Ready`."""
+
+    version: int
+    model_path: str | None
+    """A model folder, or None for the embedded default model."""
+    models_dir: str
+    """Where the embedded model's folder is made."""
+    cache_dir: str
+    """Where prepared libraries and their proofs are kept."""
+    max_rows: int
+
+
+class Submit(msgspec.Struct, frozen=True, tag="submit"):
+    """Generate for one row. `generated` is not empty when the row is taken up again."""
+
+    id: int
+    prompt: list[int]
+    generated: list[int]
+    max_tokens: int
+    """Of the whole answer, `generated` included."""
+    stop_ids: list[int]
+    sampling: Sampling
+
+
+class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
+    """Forget a row; nothing more is sent for it. An unknown id is ignored."""
+
+    id: int
+
+
+class Phase(msgspec.Struct, frozen=True, tag="phase"):
+    """Loading goes on. `done` and `total` are bytes, 0 where they are not known."""
+
+    phase: LoadPhase
+    detail: str
+    done: int = 0
+    total: int = 0
+
+
+class Located(msgspec.Struct, frozen=True, tag="located"):
+    """The model's folder is complete: the app can load its text side meanwhile."""
+
+    model_path: str
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """The model is loaded and has answered a first inference."""
+
+    weights: str
+    """How the weights run: `float32`, `4-bit`, `bfloat16`, …"""
+    weights_bytes: int
+    device: Literal["cpu", "gpu"]
+    versions: dict[str, str]
+    blas: dict[str, str | float | int] | None
+    warnings: list[str]
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The model cannot be loaded; the core exits and starting it again would not help."""
+
+    message: str
+
+
+class RowToken(msgspec.Struct, frozen=True, array_like=True):
+    """One row's token of a step. With `finish` `stop` the token is the stop token, not text."""
+
+    id: int
+    token: int
+    finish: FinishReason | None = None
+
+
+class RowPrefill(msgspec.Struct, frozen=True, array_like=True):
+    """How much of a row's prompt has been read, in tokens."""
+
+    id: int
+    done: int
+    total: int
+
+
+class Step(msgspec.Struct, frozen=True, tag="step"):
+    """What one step did for all rows."""
+
+    tokens: list[RowToken]
+    prefill: list[RowPrefill]
+    kv_bytes: int
+
+
+Down = Start | Submit | Cancel
+Up = Phase | Located | Ready | Failed | Step
+
+encode = msgspec.msgpack.Encoder().encode
+_decode_down = msgspec.msgpack.Decoder(Down).decode
+_decode_up = msgspec.msgpack.Decoder(Up).decode
+
+
+def pack(message: Down | Up) -> bytes:
+    """A message as a frame."""
+    body = encode(message)
+    return _LENGTH.pack(len(body)) + body
+
+
+def frame_length(header: bytes) -> int:
+    """The body's length from a frame's first `HEADER_SIZE` bytes.
+
+    Raises:
+        WireError: the length cannot be right.
+    """
+    (length,) = _LENGTH.unpack(header)
+    if length > MAX_FRAME:
+        raise WireError(f"a frame of {length} bytes; at most {MAX_FRAME} are allowed")
+    return length
+
+
+def unpack_down(body: bytes) -> Down:
+    """A request from the app. Raises `WireError`."""
+    try:
+        return _decode_down(body)
+    except msgspec.DecodeError as error:
+        raise WireError(f"not a request: {error}") from error
+
+
+def unpack_up(body: bytes) -> Up:
+    """A report from the core. Raises `WireError`."""
+    try:
+        return _decode_up(body)
+    except msgspec.DecodeError as error:
+        raise WireError(f"not a report: {error}") from error
+
+
+HEADER_SIZE = _LENGTH.size

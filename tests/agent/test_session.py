@@ -1,0 +1,147 @@
+"""Sessions in memory, where the order of events matters and sockets only get in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agent.harness import eventually
+from agent.scripted import Upstream
+from fireside_agent.errors import DatabaseClosedError, FrameRefusedError, StorageError
+from fireside_agent.hub import Hub
+from fireside_agent.loop import Services
+from fireside_agent.protocol import Message
+from fireside_agent.provider import Provider
+from fireside_agent.rendering import Rendering
+from fireside_agent.store.database import Database
+from fireside_agent.store.migrations import migrate
+from fireside_agent.store.sessions import SessionStore
+
+
+class SlowRendering(Rendering):
+    """Renders stored messages when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def messages(self, messages: list[Message]) -> list[Message]:
+        self.asked.set()
+        await self.go.wait()
+        return await super().messages(messages)
+
+
+@pytest.fixture
+async def services(upstream: Upstream, database_path: Path) -> AsyncIterator[Services]:
+    database, provider, rendering = Database(database_path), Provider(upstream.base_url, ""), SlowRendering()
+    await database.open(migrate)
+    yield Services(SessionStore(database), provider, rendering, lambda: None)
+    await provider.close()
+    rendering.close()
+    await database.close()
+
+
+@pytest.fixture
+async def hub(services: Services) -> AsyncIterator[Hub]:
+    hub = Hub(services, "epoch-1")
+    yield hub
+    await hub.close()
+
+
+async def stored_session(services: Services, upstream: Upstream) -> str:
+    """A session with one prompt and its answer, not in memory of any other hub."""
+    hub = Hub(services, "epoch-0")
+    session = hub.new()
+    await session.ask("Hello?", "c1")
+    await eventually(lambda: not session.running and len(upstream.requests) == 1)
+    await hub.close()
+    return session.conversation.id
+
+
+async def test_a_prompt_whose_asker_goes_away_is_stored_and_asked_once(
+    hub: Hub, database_path: Path, upstream: Upstream
+) -> None:
+    session = hub.new()
+    with closing(sqlite3.connect(database_path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        asking = asyncio.create_task(session.ask("Hello?", "c1"))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    accepted = json.loads(await session.ask("Hello?", "c1"))
+    await eventually(lambda: not session.running and len(upstream.requests) == 1)
+    assert accepted["message"]["client_id"] == "c1"
+    assert [message.role for message in session.conversation.transcript] == ["user", "assistant"]
+
+
+async def test_a_session_that_is_deleted_while_it_is_loaded_does_not_come_back(
+    hub: Hub, services: Services, upstream: Upstream
+) -> None:
+    session_id = await stored_session(services, upstream)
+    rendering = services.rendering
+    assert isinstance(rendering, SlowRendering)
+    loading = asyncio.create_task(hub.get(session_id))
+    await rendering.asked.wait()
+    await hub.delete(session_id)
+    rendering.go.set()
+    with pytest.raises(FrameRefusedError):
+        await loading
+    assert hub.live == frozenset()
+
+
+async def test_a_session_opened_twice_at_once_is_one(
+    hub: Hub, services: Services, upstream: Upstream
+) -> None:
+    session_id = await stored_session(services, upstream)
+    rendering = services.rendering
+    assert isinstance(rendering, SlowRendering)
+    rendering.go.set()
+    first, second = await asyncio.gather(hub.get(session_id), hub.get(session_id))
+    assert first is second
+
+
+async def test_the_queue_goes_on_when_deleting_failed(
+    services: Services, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(session_id: str) -> bool:
+        raise StorageError("no")
+
+    never = asyncio.Event()
+    upstream.scripts = [["partial", never.wait], ["fine"]]  # type: ignore[list-item]
+    monkeypatch.setattr(services.store, "delete", fail)
+    hub = Hub(services, "epoch-1")
+    session = hub.new()
+    await session.ask("first", "c1")
+    await session.ask("second", "c2")
+    await eventually(lambda: upstream.open_streams == 1)
+    with pytest.raises(StorageError):
+        await hub.delete(session.conversation.id)
+    await eventually(lambda: [m.text for m in session.conversation.transcript][-1:] == ["fine"])
+    await hub.close()
+
+
+async def test_a_session_deleted_twice_at_once_is_deleted_once(hub: Hub) -> None:
+    session = hub.new()
+    await session.ask("Hello?", "c1")
+    outcomes = await asyncio.gather(
+        hub.delete(session.conversation.id), hub.delete(session.conversation.id), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes].count(FrameRefusedError) <= 1
+    with pytest.raises(FrameRefusedError):
+        await hub.get(session.conversation.id)
+
+
+async def test_a_prompt_that_comes_while_the_hub_closes_is_told_to_come_back(hub: Hub) -> None:
+    session = hub.new()
+    await hub.close()
+    with pytest.raises(DatabaseClosedError, match="stopping"):
+        await session.ask("Hello?", "c1")
+    with pytest.raises(DatabaseClosedError, match="stopping"):
+        await hub.new().ask("Hello?", "c1")

@@ -1,0 +1,128 @@
+"""The model may crash, the app never may: kill -9 of the core and what a user sees of it."""
+
+import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.chat import chatting
+from support.server import Server, serving
+
+LONG = [{"role": "user", "content": "Write a long story about a lighthouse keeper and the sea."}]
+TOKENS = 120
+
+
+def stream(server: Server, **body: Any) -> Any:
+    body = {"messages": LONG, "max_tokens": TOKENS, "stream": True, "return_progress": True, **body}
+    return httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=180)
+
+
+def read(server: Server, kill_after: tuple[int, ...] = (), **body: Any) -> tuple[str, int]:
+    """One answer and how often it was resumed, the core killed after so many pieces each time."""
+    pieces: list[str] = []
+    resumed = 0
+    with stream(server, **body) as reply:
+        for line in reply.iter_lines():
+            if not line.startswith("data: {"):
+                continue
+            chunk = json.loads(line.removeprefix("data: "))
+            assert "error" not in chunk, chunk
+            resumed = (chunk.get("usage") or {}).get("fireside", {}).get("resumed", resumed)
+            for choice in chunk["choices"]:
+                if choice["delta"].get("content"):
+                    pieces.append(choice["delta"]["content"])
+                    if len(pieces) in kill_after:
+                        server.kill_core()
+    return "".join(pieces), resumed
+
+
+@pytest.mark.parametrize("sampling", [{"temperature": 0}, {"temperature": 1.0, "top_p": 0.9, "seed": 11}])
+def test_an_answer_survives_three_deaths_of_the_core_unchanged(home: Path, sampling: dict[str, Any]) -> None:
+    with serving(home) as server:
+        server.wait_ready()
+        whole, _ = read(server, **sampling)
+        interrupted, resumed = read(server, kill_after=(10, 40, 80), **sampling)
+    assert interrupted == whole
+    assert resumed == 3
+
+
+def test_the_page_is_told_and_the_turn_goes_on(home: Path) -> None:
+    with serving(home) as server, chatting(server.wait_ready()) as chat:
+        session = chat.new_session()
+        chat.prompt(session, LONG[0]["content"])
+        chat.until(lambda f: f["type"] == "text_delta")
+        server.kill_core()
+        chat.until(lambda f: f["type"] == "progress" and f["phase"] == "restarting")
+        end = chat.turn_end()
+        message = end["message"]
+        assert end["status"] == "done"
+        assert message["receipt"]["resumed"] == 1
+        assert message["text"] == chat.streamed(message["id"])
+        assert server.get("/api/status")["engine"]["restarts"] == 1
+
+
+def test_a_core_that_dies_idle_is_replaced(home: Path) -> None:
+    with serving(home) as server:
+        server.wait_ready()
+        before = server.core_pid()
+        server.kill_core()
+        assert server.core_pid() != before
+        assert server.wait_ready().post("/v1/chat/completions", {"messages": LONG, "max_tokens": 2})["choices"]
+
+
+def test_the_one_request_that_kills_the_core_fails_and_the_others_finish(home: Path, server: Server) -> None:
+    poison = [{"role": "user", "content": "zyzzyva zyzzyva"}]
+    command = (sys.executable, "-m", "support.poisoned")
+    with serving(home, command=command, PYTHONPATH=str(Path(__file__).parents[1]), **_mark(server)) as poisoned:
+        poisoned.wait_ready()
+        questions = [LONG, poison, [{"role": "user", "content": "Name a bird."}], [{"role": "user", "content": "Hi"}]]
+        with ThreadPoolExecutor(4) as pool:
+            replies = list(pool.map(lambda q: _post(poisoned, q), questions))
+    assert [reply.status_code for reply in replies] == [200, 502, 200, 200]
+    error = replies[1].json()["error"]
+    assert error["code"] == "engine_error"
+    assert "crashed" in error["message"]
+    assert all(reply.json()["choices"][0]["message"]["content"] for reply in replies if reply.status_code == 200)
+
+
+def _post(server: Server, messages: list[Any]) -> httpx.Response:
+    body = {"messages": messages, "max_tokens": 30, "temperature": 0}
+    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=180)
+
+
+def _mark(server: Server) -> dict[str, str]:
+    """The token ids of the poisonous word, from the model's own tokenizer."""
+    from tokenizers import Tokenizer
+
+    folder = server.home / "models" / "SmolLM2-135M-Instruct"
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    ids = tokenizer.encode(" zyzzyva", add_special_tokens=False).ids
+    return {"FIRESIDE_TEST_POISON": ",".join(map(str, ids))}
+
+
+def test_a_client_that_leaves_stops_the_generation(server: Server) -> None:
+    body = {"messages": LONG, "max_tokens": 4000, "temperature": 1.5}
+    with stream(server, **body) as reply:
+        next(line for line in reply.iter_lines() if '"content":"' in line)
+        assert server.get("/stats")["batch"]["active_rows"] == 1
+    _assert_idle(server)
+
+
+def test_a_client_that_leaves_before_a_whole_answer_stops_the_generation(server: Server) -> None:
+    body = {"messages": LONG, "max_tokens": 4000, "temperature": 1.5}
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=0.7)
+    _assert_idle(server)
+
+
+def _assert_idle(server: Server) -> None:
+    wait = threading.Event()
+    for _ in range(20):
+        if server.get("/stats")["batch"]["active_rows"] == 0:
+            return
+        wait.wait(0.1)
+    raise AssertionError(server.get("/stats"))

@@ -1,0 +1,53 @@
+"""Fixtures that any test may need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chromium
+from support.server import Server, prepared_home, serving
+
+os.environ.update({name: os.environ.get(name, value) for name, value in chromium.PLAYWRIGHT.items()})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not chromium.opted_out():
+        return
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session")
+def chromium_options() -> dict[str, Any]:
+    """What `playwright.chromium.launch` must be given to start the Chromium of this machine.
+
+    Playwright turns the sandbox off by itself (root has none) and keeps quiet on the network for the most
+    part; the switches here are for what remains.
+    """
+    quiet = ["--disable-quic", "--disable-domain-reliability", "--disable-gpu"]
+    return {"executable_path": chromium.find(), "args": quiet}
+
+
+@pytest.fixture(scope="session")
+def template_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the model has been converted and the BLAS proven; copies of it start quickly."""
+    return tmp_path_factory.mktemp("template")
+
+
+@pytest.fixture(scope="session")
+def server(template_home: Path) -> Iterator[Server]:
+    """The Fireside that tests share as long as they neither kill nor reconfigure it."""
+    with serving(template_home) as running:
+        yield running.wait_ready()
+
+
+@pytest.fixture
+def home(server: Server, tmp_path: Path) -> Path:
+    """A fresh home that starts quickly."""
+    return prepared_home(tmp_path / "home", server.home)

@@ -1,0 +1,46 @@
+"""Frames between the app and a core."""
+
+import msgspec
+import pytest
+from fireside import wire
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.Start(1, None, "/m", "/c", 8),
+        wire.Submit(7, [1, 2], [3], 10, [2], wire.Sampling(0.5, 0.9, 40, 0.1, 2**64 - 1)),
+        wire.Cancel(7),
+    ],
+)
+def test_a_request_comes_out_as_it_went_in(message: wire.Down) -> None:
+    frame = wire.pack(message)
+    assert wire.frame_length(frame[: wire.HEADER_SIZE]) == len(frame) - wire.HEADER_SIZE
+    assert wire.unpack_down(frame[wire.HEADER_SIZE :]) == message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.Phase("loading", "Loading", 1, 2),
+        wire.Located("/m"),
+        wire.Ready("float32", 1, "cpu", {"mlx": "1"}, {"name": "OpenBLAS", "gflops": 1.5}, []),
+        wire.Step([wire.RowToken(1, 5), wire.RowToken(2, 6, "stop")], [wire.RowPrefill(3, 10, 20)], 9),
+        wire.Failed("no"),
+    ],
+)
+def test_a_report_comes_out_as_it_went_in(message: wire.Up) -> None:
+    assert wire.unpack_up(wire.pack(message)[wire.HEADER_SIZE :]) == message
+
+
+@pytest.mark.parametrize("body", [b"", b"\xc1", msgspec.msgpack.encode({"type": "nope"}), msgspec.msgpack.encode(3)])
+def test_anything_else_is_refused(body: bytes) -> None:
+    with pytest.raises(wire.WireError):
+        wire.unpack_up(body)
+    with pytest.raises(wire.WireError):
+        wire.unpack_down(body)
+
+
+def test_an_impossible_length_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(wire.WireError, match="bytes"):
+        wire.frame_length(b"\xff\xff\xff\xff")

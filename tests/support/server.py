@@ -1,0 +1,163 @@
+"""A real Fireside: `fireside serve` in a process of its own, as users start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+READY_WITHIN_S = 120.0
+_ADDRESS = re.compile(r" at (http://\S+|/\S+)")
+
+
+class NotReadyError(AssertionError):
+    """The server did not come up; the message has what it printed."""
+
+
+@dataclass
+class Server:
+    """A running `fireside serve`.
+
+    Attributes:
+        url: of the page; empty under a Unix socket.
+        log: what it wrote to standard error.
+    """
+
+    process: subprocess.Popen[str]
+    home: Path
+    url: str
+    log: Path
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+    def get(self, path: str) -> Any:
+        """GET a JSON route; an error status raises `urllib.error.HTTPError`."""
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=self.headers), timeout=30) as reply:
+            return json.loads(reply.read())
+
+    def post(self, path: str, body: Any) -> Any:
+        """POST JSON; an error status raises `urllib.error.HTTPError`."""
+        data = json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", **self.headers}
+        request = urllib.request.Request(self.url + path, data, headers)
+        with urllib.request.urlopen(request, timeout=300) as reply:
+            return json.loads(reply.read())
+
+    def wait_ready(self) -> Server:
+        """Wait until a request can be served."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                if self.get("/health") == {"status": "ok"}:
+                    return self
+            except (urllib.error.URLError, ConnectionError):
+                pass
+            time.sleep(0.05)
+        raise NotReadyError(f"Fireside did not become ready:\n{self.log.read_text()}")
+
+    def core_pid(self) -> int:
+        """The core's process, waiting for one that answers."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < deadline:
+            engine = self.get("/stats")["engine"]
+            if engine["pid"] and engine["phase"] == "ready":
+                return int(engine["pid"])
+            time.sleep(0.02)
+        raise NotReadyError(f"no core became ready:\n{self.log.read_text()}")
+
+    def kill_core(self) -> None:
+        """kill -9 the core that answers now."""
+        os.kill(self.core_pid(), signal.SIGKILL)
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> float:
+        """Send a signal and wait for the end. Returns the seconds it took."""
+        begin = time.monotonic()
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        self.process.wait(timeout=30)
+        return time.monotonic() - begin
+
+
+@contextmanager
+def serving(home: Path, *arguments: str, command: Sequence[str] | None = None, **environment: str) -> Iterator[Server]:
+    """Run `fireside serve --port 0 --no-open …` and stop it at the end.
+
+    Args:
+        command: instead of `python -m fireside.cli`.
+    """
+    log = home / "stderr.log"
+    home.mkdir(parents=True, exist_ok=True)
+    full = [*(command or (sys.executable, "-m", "fireside.cli")), "serve", "--no-open"]
+    if not any(a in ("--port", "--unix-socket") for a in arguments):
+        full += ["--port", "0"]
+    env = {**os.environ, "FIRESIDE_HOME": str(home), **environment}
+    with log.open("a") as stderr:
+        process = subprocess.Popen([*full, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, env=env)
+    try:
+        yield Server(process, home, _address(process, log), log)
+    finally:
+        _end(process)
+
+
+def _address(process: subprocess.Popen[str], log: Path) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = _ADDRESS.search(line)
+    if found is None:
+        process.wait(timeout=30)
+        raise NotReadyError(f"Fireside printed no address but {line!r}:\n{log.read_text()}")
+    return found.group(1) if found.group(1).startswith("http") else ""
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def prepared_home(home: Path, template: Path) -> Path:
+    """A fresh home that need not convert the model or prove the BLAS again."""
+    home.mkdir(parents=True, exist_ok=True)
+    for name in ("models", "cache"):
+        if (template / name).is_dir():
+            shutil.copytree(template / name, home / name, copy_function=os.link, dirs_exist_ok=True)
+    return home
+
+
+def children(pid: int) -> list[psutil.Process]:
+    """The processes that a process has started and that still live."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def gone_within(pid: int, seconds: float) -> bool:
+    """Whether a process ends, waiting for it up to so long."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return True
+        time.sleep(0.02)
+    return False
