@@ -5,6 +5,8 @@ CommonMark with tables and strikethrough. HTML in the text is shown, not obeyed;
 table alignment is a class, because the page's content security policy forbids `style=`.
 """
 
+import html
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
+
+logger = logging.getLogger(__name__)
 
 LIVE_LINK = re.compile(r"(https?://[^/]|mailto:.)", re.IGNORECASE)
 """A scheme without the two slashes (`https:x`) would be resolved against the page's own address."""
@@ -63,12 +67,26 @@ def render_blocks(text: str) -> list[str]:
 
 def outline(text: str, references: References) -> list[Block]:
     """Find the top-level blocks of `text` and add its link definitions to `references`."""
-    tokens = _block_parser().parse(text, {"references": references})
+    try:
+        tokens = _block_parser().parse(text, {"references": references})
+    except Exception:
+        # A fault of the parser, whatever it is, must not make a chat unreadable for good.
+        logger.exception("a text of %d characters is shown without markup", len(text))
+        tokens = [_as_it_is(text)]
     return [Block(group, (group[0].map or [0, 0])[1]) for group in _top_level(tokens)]
 
 
 def render_block(block: Block, references: References) -> str:
     """The block's HTML. Its tokens are used up: outline again to render again."""
+    try:
+        return _render(block, references)
+    except Exception:
+        logger.exception("a block of %d tokens is shown without markup", len(block.tokens))
+        text = "\n".join(token.content for token in block.tokens if token.content)
+        return f"<pre>{html.escape(text)}</pre>\n"
+
+
+def _render(block: Block, references: References) -> str:
     from markdown_it.rules_core import StateCore
 
     parser = _inline_parser()
@@ -174,6 +192,12 @@ def _text(content: str) -> "Token":
     from markdown_it.token import Token
 
     return Token("text", "", 0, content=content)
+
+
+def _as_it_is(text: str) -> "Token":
+    from markdown_it.token import Token
+
+    return Token("code_block", "", 0, content=text, map=[0, text.count("\n") + 1])
 
 
 def _align_by_class(state: "StateCore") -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fireside_agent.markdown import Reference, References, outline, render_block
+from fireside_agent.markdown import Block, Reference, References, outline, render_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +48,32 @@ class StreamRenderer:
     def feed(self, delta: str) -> Change | None:
         """Append `delta`; returns what changed in `blocks`, or None."""
         shown_settled, shown_tail = len(self._settled), self._tail_html
-        defined = self._take_in(delta)
-        text = self._tail + "\n" if self._held_return else self._tail
-        references = References(self._definitions)
-        blocks = outline(text, references)
+        new_line = self._take_in(delta)
+        blocks, references = self._outline_tail()
+        defined: set[str] = set()
+        if new_line and len(blocks) > 1:
+            defined = self._settle()
+            blocks, references = self._outline_tail()
         start = self._render_settled(shown_settled, references, defined)
         self._tail_html = [render_block(block, references) for block in blocks]
         self._tail_references = references
         return self._change(start, shown_settled, shown_tail)
 
-    def _take_in(self, delta: str) -> set[str]:
-        """Add to the tail, settle what is closed; returns the labels that became defined for good."""
+    def _take_in(self, delta: str) -> bool:
+        """Add to the tail; returns whether a line has ended."""
         text = ("\r" if self._held_return else "") + delta
         self._held_return = text.endswith("\r")
         text = text.removesuffix("\r").replace("\r\n", "\n").replace("\r", "\n")
         self._tail += text
-        return self._settle() if "\n" in text else set()
+        return "\n" in text
+
+    def _outline_tail(self) -> tuple[list[Block], References]:
+        references = References(self._definitions)
+        text = self._tail + "\n" if self._held_return else self._tail
+        return outline(text, references), references
 
     def _settle(self) -> set[str]:
+        """Move closed blocks out of the tail; returns the labels that are now defined for good."""
         lines = self._tail.split("\n")
         whole = "\n".join(lines[:-1]) + "\n"
         ends = [block.end for block in outline(whole, References({}))][:-1]

@@ -51,6 +51,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     created_at: float
     """Seconds since the epoch, UTC."""
     parent_id: str | None = None
+    """The message it follows. A queued prompt follows the prompt before it until that has an answer."""
     client_id: str | None = None
     error: str | None = None
     receipt: Receipt | None = None
@@ -209,7 +210,8 @@ class TextDelta(msgspec.Struct, frozen=True, tag="text_delta", kw_only=True):
 class Blocks(msgspec.Struct, frozen=True, tag="blocks", kw_only=True):
     """Rendered Markdown: `html` replaces the blocks from index `start` to the end.
 
-    Blocks before `start` are finished and do not change any more.
+    Blocks before `start` stay as they are. Mostly only the last block changes, but a link definition
+    reaches back to the blocks that use it.
     """
 
     session_id: str

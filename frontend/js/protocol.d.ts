@@ -137,7 +137,8 @@ export interface TextDelta {
 /**
  * Rendered Markdown: `html` replaces the blocks from index `start` to the end.
  *
- * Blocks before `start` are finished and do not change any more.
+ * Blocks before `start` stay as they are. Mostly only the last block changes, but a link definition
+ * reaches back to the blocks that use it.
  */
 export interface Blocks {
   type: "blocks";
@@ -184,6 +185,7 @@ export interface Message {
   status: MessageStatus;
   /** Seconds since the epoch, UTC. */
   created_at: number;
+  /** The message it follows. A queued prompt follows the prompt before it until that has an answer. */
   parent_id: string | null;
   client_id: string | null;
   error: string | null;

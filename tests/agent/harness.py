@@ -50,6 +50,11 @@ class Client:
             if frame["type"] == kind and where(frame):
                 return frame
 
+    async def until_shown(self, text: str) -> None:
+        """Until a message shows this text, which may have come before."""
+        while all(message["text"] != text for message in self.messages.values()):
+            await self.next()
+
     async def new_session(self) -> Self:
         await self.send("new_session")
         await self.until("history")

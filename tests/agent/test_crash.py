@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,7 @@ async def test_close_marks_what_was_running_and_what_waited(upstream: Upstream, 
         await client.new_session()
         await client.ask("first")
         await client.ask("second")
-        await client.until("text_delta")
+        await client.until_shown("partial")
     stored = [(row["text"], row["status"]) for row in rows(database_path)]
     assert stored == [("first", "done"), ("second", "interrupted"), ("partial", "interrupted")]
 
@@ -140,7 +141,7 @@ async def impatient(
     upstream: Upstream, database_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Served]:
     """An agent whose database does not wait for locks."""
-    monkeypatch.setattr(Database.__init__, "__defaults__", (0.01,))
+    monkeypatch.setattr("fireside_agent.agent.Database", partial(Database, busy_seconds=0.01))
     async with served_agent(database_path, upstream.base_url) as served:
         yield served
 
@@ -193,7 +194,7 @@ async def test_an_answer_that_cannot_be_stored_says_so_and_the_queue_too(
         await client.new_session()
         await client.ask("first")
         await client.ask("second")
-        await client.until("text_delta")
+        await client.until_shown("unstored")
         async with unwritable(database_path):
             go.set()
             end = await client.until("turn_end")
@@ -215,7 +216,7 @@ async def test_a_session_that_cannot_be_deleted_stays_usable(
     async with impatient.client() as client:
         await client.new_session()
         await client.ask("first")
-        await client.until("text_delta")
+        await client.until_shown("partial")
         async with unwritable(database_path):
             await client.send("delete_session", id=client.session_id)
             await client.send("not a frame")  # answered when the one before it has been dealt with

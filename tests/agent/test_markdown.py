@@ -10,6 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
+from markdown_it.parser_inline import ParserInline
 
 from fireside_agent import markdown, markdown_stream
 from fireside_agent.markdown import MAX_INLINE_CHARACTERS, render_blocks
@@ -182,6 +184,22 @@ def test_joined_blocks_equal_the_plain_renderer(pieces: list[str]) -> None:
 def test_a_huge_paragraph_is_shown_without_markup() -> None:
     text = "[a][" * MAX_INLINE_CHARACTERS
     assert render_blocks(text) == [f"<p>{text}</p>\n"]
+
+
+@pytest.mark.parametrize("parser", [ParserBlock, ParserInline])
+def test_a_fault_of_the_parser_leaves_the_text_readable(
+    monkeypatch: pytest.MonkeyPatch, parser: type[Any]
+) -> None:
+    def fail(*args: Any) -> None:
+        raise IndexError
+
+    monkeypatch.setattr(parser, "parse", fail)
+    text = "*one* <b>\n\ntwo"
+    assert inspect(text).text.split() == ["*one*", "<b>", "two"]
+    renderer = StreamRenderer()
+    for character in text:
+        renderer.feed(character)
+    assert renderer.blocks == render_blocks(text)
 
 
 # While it is being written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,8 @@ async def test_a_lost_socket_misses_nothing_and_gets_nothing_twice(
         await witness.ask("Count!")
         await witness.until("turn_start")
         # Clients count frames by themselves: one that is missed or comes twice fails in `Client`.
-        returning = Client(witness.socket)
-        async with served.client() as first:
-            await (await first.open(witness.session_id)).until("history")
-            returning.__dict__.update(first.__dict__)
+        async with served.client() as returning:
+            await (await returning.open(witness.session_id)).until("history")
         while not any(frame["type"] == "turn_end" for frame in returning.frames):
             async with served.client() as next_socket:
                 returning.socket = next_socket.socket
@@ -128,7 +127,7 @@ async def test_a_session_is_the_same_after_a_restart(upstream: Upstream, databas
 async def test_idle_sessions_leave_memory_and_come_back_with_higher_numbers(
     upstream: Upstream, database_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Hub.__init__, "__defaults__", (0.05,))
+    monkeypatch.setattr("fireside_agent.agent.Hub", partial(Hub, idle_seconds=0.05))
     async with served_agent(database_path, upstream.base_url) as served:
         async with served.client() as client:
             await client.new_session()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,11 @@ from fireside_agent.errors import DatabaseClosedError, FrameRefusedError, Storag
 from fireside_agent.hub import Hub
 from fireside_agent.loop import Services
 from fireside_agent.protocol import Message
-from fireside_agent.provider import Provider
+from fireside_agent.provider import AnswerEvent, AnswerText, ChatMessage, Provider
 from fireside_agent.rendering import Rendering
 from fireside_agent.store.database import Database
 from fireside_agent.store.migrations import migrate
-from fireside_agent.store.sessions import SessionStore
+from fireside_agent.store.sessions import NEVER_ASKED, SessionStore
 
 
 class SlowRendering(Rendering):
@@ -145,3 +146,71 @@ async def test_a_prompt_that_comes_while_the_hub_closes_is_told_to_come_back(hub
         await session.ask("Hello?", "c1")
     with pytest.raises(DatabaseClosedError, match="stopping"):
         await hub.new().ask("Hello?", "c1")
+
+
+class BrokenProvider(Provider):
+    """Has a fault of its own."""
+
+    async def answer(self, messages: list[ChatMessage]) -> AsyncGenerator[AnswerEvent]:
+        yield AnswerText("so far")
+        raise ZeroDivisionError
+
+
+async def test_a_fault_of_ours_ends_the_turn_with_its_text_and_the_queue_goes_on(services: Services) -> None:
+    hub = Hub(replace(services, provider=BrokenProvider("", "")), "epoch-1")
+    session = hub.new()
+    await session.ask("first", "c1")
+    await session.ask("second", "c2")
+    answers = [("so far", "error"), ("so far", "error")]
+    transcript = session.conversation.transcript
+    await eventually(lambda: [(m.text, m.status) for m in transcript if m.role == "assistant"] == answers)
+    assert "ZeroDivisionError" in str(next(m.error for m in transcript if m.role == "assistant"))
+    await hub.close()
+
+
+async def test_what_a_failed_write_left_unfinished_is_shown_as_interrupted(
+    hub: Hub, services: Services
+) -> None:
+    message = Message(id="p1", role="user", text="a", html=[], status="queued", created_at=0.0)
+    reply = Message(
+        id="a1", role="assistant", text="", html=[], status="running", created_at=0.0, parent_id="p1"
+    )
+    waiting = Message(
+        id="p2", role="user", text="b", html=[], status="queued", created_at=0.0, parent_id="p1"
+    )
+    await services.store.add_prompt("s1", "Title", message)
+    await services.store.add_prompt("s1", "Title", waiting)
+    await services.store.begin_answer("s1", reply)
+    rendering = services.rendering
+    assert isinstance(rendering, SlowRendering)
+    rendering.go.set()
+    session = await hub.get("s1")
+    shown = [(m.id, m.status, m.error) for m in session.conversation.transcript]
+    assert shown == [("p1", "done", None), ("a1", "interrupted", None), ("p2", "interrupted", NEVER_ASKED)]
+
+
+async def test_the_hub_closes_even_when_the_disk_fails(
+    services: Services, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail() -> None:
+        raise StorageError("no")
+
+    never = asyncio.Event()
+    upstream.scripts = [["partial", never.wait]]  # type: ignore[list-item]
+    monkeypatch.setattr(services.store, "interrupt_unfinished", fail)
+    hub = Hub(services, "epoch-1")
+    session = hub.new()
+    await session.ask("Hello?", "c1")
+    await eventually(lambda: upstream.open_streams == 1)
+    await hub.close()
+    assert [m.status for m in session.conversation.transcript] == ["done", "interrupted"]
+
+
+async def test_a_turn_stopped_before_it_has_asked_asks_nothing(hub: Hub, upstream: Upstream) -> None:
+    session = hub.new()
+    await session.ask("Hello?", "c1")
+    await asyncio.sleep(0)
+    session.abort()
+    await eventually(lambda: not session.running)
+    assert [m.status for m in session.conversation.transcript] == ["done", "aborted"]
+    assert upstream.requests == []

@@ -17,7 +17,9 @@ from websockets.exceptions import ConnectionClosed
 from agent.harness import Client, Served, eventually, served_agent
 from agent.scripted import Upstream, serving
 from fireside_agent.agent import Agent
+from fireside_agent.errors import StorageError
 from fireside_agent.socket import create_blueprint
+from fireside_agent.store.sessions import SessionStore
 
 
 async def forever() -> None:
@@ -158,7 +160,7 @@ async def test_a_running_session_is_stopped_and_deleted(
     upstream.scripts = [["endless ", forever]]
     await client.ask("first")
     await client.ask("second")
-    await client.until("text_delta")
+    await client.until_shown("endless ")
     async with served.client() as other:
         await other.send("delete_session", id=client.session_id)
         assert (await other.until("deleted"))["session_id"] == client.session_id
@@ -210,7 +212,7 @@ async def test_closing_says_goodbye_and_leaves_no_task_and_no_thread(
             await client.new_session()
             await client.ask("Hello?")
             await client.ask("Never asked")
-            await client.until("text_delta")
+            await client.until_shown("partial ")
             assert our_tasks() != []
             await agent.close()
             assert (await client.until("turn_end"))["status"] == "interrupted"
@@ -220,7 +222,7 @@ async def test_closing_says_goodbye_and_leaves_no_task_and_no_thread(
             assert closed.value.rcvd.code == 1001
         await agent.close()
         assert our_tasks() == []
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("fireside")]
+    await eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("fireside")])
 
 
 async def test_agents_can_be_started_and_closed_many_times(upstream: Upstream, tmp_path: Path) -> None:
@@ -247,3 +249,46 @@ async def test_two_agents_live_in_one_process(upstream: Upstream, tmp_path: Path
         await first.until("turn_end")
         await second.open(first.session_id)
         assert (await second.until("error"))["code"] == "unknown_session"
+
+
+async def test_an_agent_that_cannot_start_leaves_nothing_behind(upstream: Upstream, tmp_path: Path) -> None:
+    agent = Agent(tmp_path / "nowhere" / "fireside.db", upstream.base_url, "", "e")
+    with pytest.raises(StorageError):
+        await agent.start()
+    await agent.close()
+    await eventually(lambda: not [t for t in threading.enumerate() if t.name.startswith("fireside")])
+
+
+async def test_a_socket_that_opens_after_the_agent_has_closed_is_sent_away(served: Served) -> None:
+    await served.agent.close()
+    async with served.client() as client:
+        with pytest.raises(ConnectionClosed) as closed:
+            await client.next()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1001
+
+
+async def test_closing_does_not_wait_for_a_client_that_does_not_read(served: Served, client: Client) -> None:
+    await client.ask("x" * 900_000, client_id="big")
+    await client.until("turn_end")
+    address = f"ws://127.0.0.1:{served.port}/ws"
+    async with connect(address, proxy=None, max_size=None, max_queue=1, compression=None) as deaf:
+        for _ in range(30):
+            await deaf.send(json.dumps({"type": "open_session", "id": client.session_id}))
+            await asyncio.sleep(0.01)
+        async with asyncio.timeout(5):
+            await served.agent.close()
+        await eventually(lambda: our_tasks() == [])
+        deaf.transport.abort()
+
+
+async def test_a_list_that_cannot_be_read_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*args: Any) -> None:
+        raise StorageError("the list is gone")
+
+    monkeypatch.setattr(SessionStore, "list", fail)
+    await client.ask("Hello?")
+    announced = await client.until("error")
+    assert (announced["code"], announced["message"]) == ("storage_failed", "the list is gone")
+    await client.send("list_sessions")
+    assert (await client.until("error"))["message"] == "the list is gone"

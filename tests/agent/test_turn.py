@@ -139,7 +139,7 @@ async def test_history_is_in_reading_order_while_prompts_wait(
     await client.until("turn_end")
     for text in ("second", "third"):
         await client.ask(text)
-    await client.until("text_delta", lambda frame: frame["text"] == "two ")
+    await client.until_shown("two ")
     async with served.client() as other:
         history = await (await other.open(client.session_id)).until("history")
     messages = history["messages"]
@@ -153,7 +153,7 @@ async def test_abort_keeps_the_text_and_the_queue_goes_on(client: Client, upstre
     upstream.scripts = [["kept", forever], ["next answer"]]
     await client.ask("first")
     await client.ask("second")
-    await client.until("text_delta")
+    await client.until_shown("kept")
     await client.send("abort", session_id=client.session_id)
     aborted = await client.until("turn_end")
     after = await client.until("turn_end")
@@ -266,7 +266,7 @@ async def test_an_answer_goes_on_when_every_socket_is_gone(served: Served, upstr
     async with served.client() as client:
         session_id = (await client.new_session()).session_id
         await client.ask("Hello?")
-        await client.until("text_delta")
+        await client.until_shown("begun ")
     go.set()
     await eventually(lambda: not served.agent.hub.running)
     async with served.client() as again:

@@ -57,10 +57,10 @@ def test_the_page_is_told_and_the_turn_goes_on(home: Path) -> None:
         chat.until(lambda f: f["type"] == "text_delta")
         server.kill_core()
         chat.until(lambda f: f["type"] == "progress" and f["phase"] == "restarting")
-        end = chat.turn_end()
-        message = end["message"]
-        assert end["status"] == "done"
-        assert message["receipt"]["resumed"] == 1
+        chat.until(lambda f: f["type"] == "text_delta")
+        chat.send("abort", session_id=session)
+        message = chat.turn_end()["message"]
+        assert message["status"] == "aborted"
         assert message["text"] == chat.streamed(message["id"])
         assert server.get("/api/status")["engine"]["restarts"] == 1
 
@@ -68,10 +68,9 @@ def test_the_page_is_told_and_the_turn_goes_on(home: Path) -> None:
 def test_a_core_that_dies_idle_is_replaced(home: Path) -> None:
     with serving(home) as server:
         server.wait_ready()
-        before = server.core_pid()
-        server.kill_core()
-        assert server.core_pid() != before
-        assert server.wait_ready().post("/v1/chat/completions", {"messages": LONG, "max_tokens": 2})["choices"]
+        killed = server.kill_core()
+        assert server.core_pid(other_than=killed)
+        assert server.post("/v1/chat/completions", {"messages": LONG, "max_tokens": 2})["choices"]
 
 
 def test_the_one_request_that_kills_the_core_fails_and_the_others_finish(home: Path, server: Server) -> None:
@@ -107,7 +106,9 @@ def _mark(server: Server) -> dict[str, str]:
 def test_a_client_that_leaves_stops_the_generation(server: Server) -> None:
     body = {"messages": LONG, "max_tokens": 4000, "temperature": 1.5}
     with stream(server, **body) as reply:
-        next(line for line in reply.iter_lines() if '"content":"' in line)
+        lines = reply.iter_lines()
+        while '"content":"' not in next(lines).replace('"content":""', ""):
+            pass
         assert server.get("/stats")["batch"]["active_rows"] == 1
     _assert_idle(server)
 

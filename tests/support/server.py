@@ -10,14 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psutil
 
 READY_WITHIN_S = 120.0
@@ -41,20 +40,14 @@ class Server:
     home: Path
     url: str
     log: Path
-    headers: dict[str, str] = field(default_factory=dict[str, str])
 
     def get(self, path: str) -> Any:
-        """GET a JSON route; an error status raises `urllib.error.HTTPError`."""
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=self.headers), timeout=30) as reply:
-            return json.loads(reply.read())
+        """GET a JSON route; an error status raises `httpx.HTTPStatusError`."""
+        return httpx.get(self.url + path, timeout=30).raise_for_status().json()
 
     def post(self, path: str, body: Any) -> Any:
-        """POST JSON; an error status raises `urllib.error.HTTPError`."""
-        data = json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", **self.headers}
-        request = urllib.request.Request(self.url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=300) as reply:
-            return json.loads(reply.read())
+        """POST JSON; an error status raises `httpx.HTTPStatusError`."""
+        return httpx.post(self.url + path, json=body, timeout=300).raise_for_status().json()
 
     def wait_ready(self) -> Server:
         """Wait until a request can be served."""
@@ -65,24 +58,26 @@ class Server:
             try:
                 if self.get("/health") == {"status": "ok"}:
                     return self
-            except (urllib.error.URLError, ConnectionError):
+            except httpx.HTTPError:
                 pass
             time.sleep(0.05)
         raise NotReadyError(f"Fireside did not become ready:\n{self.log.read_text()}")
 
-    def core_pid(self) -> int:
+    def core_pid(self, other_than: int | None = None) -> int:
         """The core's process, waiting for one that answers."""
         deadline = time.monotonic() + READY_WITHIN_S
         while time.monotonic() < deadline:
             engine = self.get("/stats")["engine"]
-            if engine["pid"] and engine["phase"] == "ready":
+            if engine["pid"] not in (None, other_than) and engine["phase"] == "ready":
                 return int(engine["pid"])
             time.sleep(0.02)
         raise NotReadyError(f"no core became ready:\n{self.log.read_text()}")
 
-    def kill_core(self) -> None:
-        """kill -9 the core that answers now."""
-        os.kill(self.core_pid(), signal.SIGKILL)
+    def kill_core(self) -> int:
+        """kill -9 the core that answers now; returns its pid."""
+        pid = self.core_pid()
+        os.kill(pid, signal.SIGKILL)
+        return pid
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> float:
         """Send a signal and wait for the end. Returns the seconds it took."""

@@ -1,0 +1,241 @@
+"""The page in a real browser, with the real model behind it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from support.server import Server, serving
+
+from support.browser import opened
+
+QUESTION = "What is the capital of France?"
+STORY = "Write a long story about a lighthouse keeper and the sea."
+
+
+def send(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Message Fireside").fill(text)
+    page.keyboard.press("Enter")
+
+
+def answers(page: Page) -> Locator:
+    return page.get_by_role("article", name="Fireside")
+
+
+def asked(page: Page) -> Locator:
+    return page.get_by_role("article", name="You")
+
+
+def expect_status(message: Locator, status: str) -> None:
+    expect(message).to_have_attribute("data-status", status, timeout=120_000)
+
+
+def ask(page: Page, text: str) -> Locator:
+    """Ask and wait for the whole answer."""
+    before = answers(page).count()
+    send(page, text)
+    answer = answers(page).nth(before)
+    expect_status(answer, "done")
+    return answer
+
+
+def stop(page: Page) -> None:
+    page.get_by_role("button", name="Stop").click()
+
+
+def test_a_question_gets_the_models_answer_and_stays_after_a_reload(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    answer = ask(page, QUESTION)
+    expect(answer).to_contain_text("Paris")
+    expect(page.get_by_role("link", name=QUESTION).first).to_be_visible()
+    page.reload()
+    expect(answers(page).first).to_contain_text("Paris")
+    expect(asked(page)).to_have_count(1)
+
+
+def test_stop_keeps_what_was_said(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    send(page, STORY)
+    expect(answers(page).locator(".block").first).to_contain_text(re.compile(r"\w+ \w+"))
+    stop(page)
+    expect_status(answers(page).first, "aborted")
+    kept = answers(page).first.locator(".block").first.inner_text()
+    assert kept
+    page.reload()
+    expect(answers(page).first.locator(".block").first).to_contain_text(kept[:20])
+
+
+def test_two_prompts_in_a_row_are_answered_in_order(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    send(page, "Name a bird.")
+    send(page, "Name a fish.")
+    expect(answers(page)).to_have_count(2, timeout=60_000)
+    expect_status(answers(page).nth(1), "done")
+    names = [article.get_attribute("aria-label") or "" for article in page.get_by_role("article").all()]
+    texts = [article.inner_text() for article in asked(page).all()]
+    assert len(names) == 4
+    assert "bird" in texts[0]
+    assert "fish" in texts[1]
+
+
+@pytest.mark.parametrize("text", ["🙂 👩‍👩‍👧 🏳️‍🌈", "漢字とかな", "שלום עולם", "مرحبا بالعالم", "<b>bold</b> & <script>x</script>"])
+def test_any_script_is_shown_as_it_was_typed(server: Server, page: Page, text: str) -> None:
+    page.goto(server.url)
+    send(page, text)
+    expect(asked(page).first).to_contain_text(text)
+    expect(answers(page)).to_have_count(1)
+    page.reload()
+    expect(asked(page).first).to_contain_text(text)
+
+
+def test_a_huge_message_is_kept_and_its_refusal_explained(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    send(page, "word " * 20_000)
+    expect_status(answers(page).first, "error")
+    expect(answers(page).first).to_contain_text("8192")
+    page.reload()
+    expect(asked(page).first).to_contain_text("word word")
+
+
+def test_an_empty_message_is_not_sent(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    send(page, "   ")
+    expect(page.get_by_role("article")).to_have_count(0)
+    assert "#/chat/" not in page.url
+
+
+def test_chats_are_opened_and_deleted_from_the_list(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    ask(page, "Say hello to the first chat.")
+    page.get_by_role("button", name="New chat").first.click()
+    ask(page, "Say hello to the second chat.")
+    page.get_by_role("link", name="Say hello to the first chat.").click()
+    expect(asked(page).first).to_contain_text("first chat")
+    page.get_by_role("link", name="Say hello to the first chat.").hover()
+    page.get_by_role("button", name="Delete chat: Say hello to the first chat.").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("link", name="Say hello to the first chat.")).to_have_count(0)
+    expect(page.get_by_role("link", name="Say hello to the second chat.")).to_have_count(1)
+
+
+def test_ten_reloads_in_mid_answer_lose_and_repeat_nothing(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    send(page, STORY)
+    expect(answers(page).locator(".block").first).to_be_visible()
+    for _ in range(10):
+        page.reload()
+        expect(answers(page)).to_have_count(1)
+        expect(asked(page)).to_have_count(1)
+    before = answers(page).first.inner_text()[:40]
+    stop(page)
+    expect_status(answers(page).first, "aborted")
+    page.reload()
+    assert answers(page).first.inner_text()[:40] == before
+
+
+def test_two_tabs_on_one_chat_show_the_same(server: Server, browser: Browser) -> None:
+    with opened(browser) as one, opened(browser) as two:
+        one.goto(server.url)
+        ask(one, QUESTION)
+        two.goto(one.url)
+        expect(answers(two).first).to_contain_text("Paris")
+        send(two, "And of Spain?")
+        expect(answers(one)).to_have_count(2)
+        expect_status(answers(one).nth(1), "done")
+        expect_status(answers(two).nth(1), "done")
+        assert answers(one).nth(1).locator(".block").all_inner_texts() == (
+            answers(two).nth(1).locator(".block").all_inner_texts()
+        )
+
+
+def test_eight_tabs_chat_at_once(server: Server, browser: Browser) -> None:
+    context = browser.new_context()
+    tabs = [context.new_page() for _ in range(8)]
+    for number, tab in enumerate(tabs):
+        tab.goto(server.url)
+        send(tab, f"Count from {number} to {number + 3}.")
+    for number, tab in enumerate(tabs):
+        expect_status(answers(tab).first, "done")
+        expect(asked(tab).first).to_contain_text(f"Count from {number} to")
+    context.close()
+
+
+def test_the_page_shows_the_model_loading_and_answers_when_it_is_there(home: Path, page: Page) -> None:
+    with serving(home) as server:
+        page.goto(server.url)
+        pill = page.get_by_test_id("engine-pill")
+        expect(pill).to_be_visible()
+        assert pill.get_attribute("data-phase") != "ready"
+        send(page, QUESTION)
+        expect(answers(page).first).to_contain_text("Paris", timeout=120_000)
+        expect(pill).to_have_attribute("data-phase", "ready")
+
+
+def test_a_dying_engine_is_shown_and_the_answer_goes_on(home: Path, page: Page) -> None:
+    with serving(home) as server:
+        server.wait_ready()
+        page.goto(server.url)
+        send(page, STORY)
+        expect(answers(page).locator(".block").first).to_contain_text(re.compile(r"\w+ \w+"))
+        server.kill_core()
+        expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "restarting")
+        expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "ready", timeout=120_000)
+        before = answers(page).first.inner_text()
+        expect(answers(page).first).not_to_have_text(before, timeout=60_000)
+        stop(page)
+        expect_status(answers(page).first, "aborted")
+
+
+def test_the_page_is_installable(server: Server, chromium_options: dict[str, Any], tmp_path: Path) -> None:
+    # A context of Playwright's is incognito, where nothing can be installed; so a profile on disk.
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(str(tmp_path), **chromium_options)
+        tab = context.pages[0]
+        tab.goto(server.url)
+        tab.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        session = context.new_cdp_session(tab)
+        assert session.send("Page.getInstallabilityErrors") == {"installabilityErrors": []}
+        assert session.send("Page.getAppManifest")["errors"] == []
+        context.close()
+
+
+def test_the_shell_opens_without_a_server_and_says_so(home: Path, browser: Browser) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    with serving(home) as server:
+        page.goto(server.url)
+        page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        page.reload()
+    page.reload()
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_be_visible()
+    expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "unreachable")
+    kept = page.evaluate("caches.keys().then(async names => (await Promise.all(names.map(async n =>"
+                         " (await (await caches.open(n)).keys()).map(r => new URL(r.url).pathname)))).flat())")
+    assert kept
+    assert not [path for path in kept if re.match(r"/(api|v1|ws|health|stats)", path)]
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_overflows_in_any_size_or_theme(server: Server, browser: Browser, width: int, scheme: str) -> None:
+    with opened(browser, viewport={"width": width, "height": 720}, color_scheme=scheme) as page:
+        page.goto(server.url)
+        ask(page, "Say: " + "x" * 300)
+        sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert sizes[0] <= sizes[1]
+        expect(page.get_by_role("button", name="Send")).to_be_visible()
+
+
+def test_a_chat_by_keyboard_alone(server: Server, page: Page) -> None:
+    page.goto(server.url)
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_be_focused()
+    page.keyboard.type("Hello")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("there")
+    page.keyboard.press("Enter")
+    expect(asked(page).first).to_contain_text(re.compile(r"Hello\s+there"))
+    expect_status(answers(page).first, "done")
+    page.keyboard.press("Alt+Shift+N")
+    expect(page.get_by_role("article")).to_have_count(0)
