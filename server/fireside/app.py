@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from fireside_agent.agent import Agent
-from fireside_agent.socket import create_blueprint as agent_blueprint
 from quart import Quart
 
 from fireside.api import chat, models, upstream
-from fireside.api.served import Counter
+from fireside.api.served import Serving
 from fireside.config import ServeConfig
 from fireside.engine.status import StatusBoard
 from fireside.http.errors import install_error_handlers
 from fireside.http.security import Gate, HostPolicy, install_headers
 from fireside.runtime import LocalEngine
 from fireside.web import page, status
+from fireside_agent.agent import Agent
+from fireside_agent.socket import create_blueprint as agent_blueprint
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +38,8 @@ class Application:
     """
 
     asgi: Any
-    run: Callable[[], Any]
-    close: Callable[[], Any]
+    run: Callable[[], Coroutine[Any, Any, None]]
+    close: Callable[[], Awaitable[None]]
     kill: Callable[[], None]
 
 
@@ -55,13 +55,15 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
     quart = _quart()
     local = other = None
     if config.upstream is None:
-        counter = Counter(board)
-        local = LocalEngine(config, board, counter)
-        quart.register_blueprint(chat.create_blueprint(counter))
-        quart.register_blueprint(models.create_blueprint(counter))
+        serving = Serving(board)
+        local = LocalEngine(config, board, serving)
+        quart.register_blueprint(chat.create_blueprint(serving))
+        quart.register_blueprint(models.create_blueprint(serving))
     else:
         key = upstream.read_key(config.home.upstream_key)
-        other = upstream.Upstream(upstream.UpstreamConfig(config.upstream, key), board)
+        other = upstream.Upstream(
+            upstream.UpstreamConfig(upstream.check_url(config.upstream), key, config.model), board
+        )
         quart.register_blueprint(upstream.create_blueprint(other))
     mode = "core" if local else "upstream"
     source = status.StatusSource(board, mode, epoch, lambda: local.engine if local else None)
@@ -77,12 +79,14 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
 
     async def run() -> None:
         board.update(phase="importing", detail="Loading Fireside")
-        if agent is not None:
-            await agent.start()
         if local is not None:
             await local.start()
         if other is not None:
             other.start()
+        if agent is not None:
+            await agent.start()
+        if local is not None:
+            await local.import_ahead()
 
     async def close() -> None:
         if agent is not None:

@@ -23,28 +23,51 @@ class _DefaultsToServe(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_DefaultsToServe, context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.group(
+    cls=_DefaultsToServe, context_settings={"help_option_names": ["--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="fireside")
 def main() -> None:
     """Fireside: a private place to talk with the language models on your own machine."""
 
 
 @main.command()
-@click.option("--model", metavar="ID|PATH", help="A model folder, or a hub id in the local cache. Default: the built-in small model.")
+@click.option(
+    "--model",
+    metavar="ID|PATH",
+    help="A model folder, or a hub id in the local cache; with --upstream, the model's name there. "
+    "Default: the built-in small model.",
+)
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 picks a free port and prints it.")
-@click.option("--unix-socket", type=click.Path(path_type=Path), metavar="PATH", help="Listen on a Unix socket instead of TCP.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="0 picks a free port and prints it.",
+)
+@click.option(
+    "--unix-socket",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Listen on a Unix socket instead of TCP.",
+)
 @click.option("--api-only", is_flag=True, help="Serve /v1 alone, without the page and the agent.")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
 @click.option("--upstream", metavar="URL", help="Use this OpenAI-compatible server; load no model.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A further host name under which Fireside may be asked. Repeatable.")
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="A further host name under which Fireside may be asked. Repeatable.",
+)
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
-    config = ServeConfig(home=Home.from_environment(), open_browser=not no_open, allow_hosts=allow_host, **options)
-    if config.upstream and config.model:
-        raise click.UsageError("--upstream serves another server's model; leave --model out.")
+    config = ServeConfig(
+        home=Home.from_environment(), open_browser=not no_open, allow_hosts=allow_host, **options
+    )
 
-    from fireside.api.upstream import UpstreamKeyError
+    from fireside.api.upstream import UpstreamError
     from fireside.http.listening import CannotListen, Listener
     from fireside.instance import AlreadyRunning
     from fireside.serve import open_browser, run
@@ -62,7 +85,7 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
         if wants_browser and error.holder.address and error.holder.address.startswith("http"):
             open_browser(error.holder.address)
         raise click.ClickException(str(error)) from error
-    except (CannotListen, UpstreamKeyError) as error:
+    except (CannotListen, UpstreamError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -24,7 +24,8 @@ class ServeConfig:
         open_browser: where there is a terminal, and so a person.
         upstream: an OpenAI-compatible server to use instead of a core of our own.
         allow_hosts: further names that a `Host` header may have.
-        core_command: starts a core; the number of its socket is appended.
+        core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
+            the folder that Fireside was started in.
     """
 
     home: Home
@@ -37,4 +38,4 @@ class ServeConfig:
     upstream: str | None = None
     allow_hosts: tuple[str, ...] = ()
     max_rows: int = MAX_ROWS
-    core_command: tuple[str, ...] = (sys.executable, "-m", "fireside.core")
+    core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

@@ -22,7 +22,8 @@ class AlreadyRunning(Exception):
     """Another app has this home; `holder` says which."""
 
     def __init__(self, holder: Holder) -> None:
-        super().__init__(f"Fireside is already running (process {holder.pid}) at {holder.address}")
+        where = f"at {holder.address}" if holder.address else "and is just starting"
+        super().__init__(f"Fireside is already running (process {holder.pid or 'unknown'}) {where}")
         self.holder = holder
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fireside import wire
 from fireside.api.generation import Served
-from fireside.api.served import Counter
+from fireside.api.served import Serving
 from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
 from fireside.config import ServeConfig
 from fireside.engine.engine import Engine, EngineConfig
@@ -22,10 +22,10 @@ from fireside.text.model import TextModel
 class LocalEngine:
     """A core of our own, and the text side of its model."""
 
-    def __init__(self, config: ServeConfig, board: StatusBoard, counter: Counter) -> None:
+    def __init__(self, config: ServeConfig, board: StatusBoard, serving: Serving) -> None:
         self._config = config
         self._board = board
-        self._counter = counter
+        self._serving = serving
         self._text: TextModel | None = None
         self.engine: Engine | None = None
 
@@ -48,6 +48,9 @@ class LocalEngine:
         command = self._config.core_command
         self.engine = Engine(EngineConfig(command, start, self._open(source)), self._board)
         self.engine.start()
+
+    async def import_ahead(self) -> None:
+        """Import what the model's text side needs while its weights are loading."""
         await asyncio.to_thread(import_text_parts)
 
     async def close(self) -> None:
@@ -71,6 +74,6 @@ class LocalEngine:
             if model is not None:
                 self._board.update(model=msgspec.structs.replace(model, context_window=text.context_window))
             if self.engine is not None:
-                self._counter.open(Served(source.id, text, self.engine))
+                self._serving.open(Served(source.id, text, self.engine))
 
         return open_text

@@ -7,9 +7,9 @@ import logging
 import os
 import signal
 import sys
+import threading
 import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
 
 from hypercorn.asyncio import serve as hypercorn_serve
 
@@ -35,27 +35,31 @@ def run(config: ServeConfig, announce: Callable[[Listener], None]) -> None:
         AlreadyRunning: another app has this home.
         CannotListen: the address cannot be had.
     """
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
     config.home.create()
     lock = InstanceLock(config.home.lock)
     lock.acquire()
     try:
         public = _listen(config)
-        private = listen_tcp(_PRIVATE_HOST, 0)
-        lock.announce(public.shown)
-        app = create_app(config, private.sock.getsockname())
-        announce(public)
-        asyncio.run(_serve(app, [public, private]))
+        try:
+            private = listen_tcp(_PRIVATE_HOST, 0)
+            lock.announce(public.shown)
+            app = create_app(config, private.sock.getsockname())
+            announce(public)
+            asyncio.run(_serve(app, [public, private]))
+        finally:
+            if config.unix_socket is not None:
+                config.unix_socket.unlink(missing_ok=True)
     finally:
-        if config.unix_socket is not None:
-            config.unix_socket.unlink(missing_ok=True)
         lock.release()
 
 
 def open_browser(url: str) -> None:
-    """Show the page, where there is a browser; never waits for it."""
-    with suppress(webbrowser.Error):
-        webbrowser.open(f"{url}/#/chat")
+    """Show the page where there is a desktop; never waits, and never starts a browser in the terminal."""
+    if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        threading.Thread(target=webbrowser.open, args=(f"{url}/#/chat",), daemon=True).start()
 
 
 def _listen(config: ServeConfig) -> Listener:
@@ -63,8 +67,8 @@ def _listen(config: ServeConfig) -> Listener:
         return listen_unix(config.unix_socket)
     if not is_loopback(config.host.strip("[]")):
         raise CannotListen(
-            f"--host {config.host} would open Fireside to other machines, which needs API keys; they do not exist yet. "
-            "Use a loopback address such as 127.0.0.1."
+            f"--host {config.host} would open Fireside to other machines, which needs API keys; they do "
+            "not exist yet. Use a loopback address such as 127.0.0.1."
         )
     return listen_tcp(config.host, config.port)
 
@@ -77,7 +81,7 @@ async def _serve(app: Application, listeners: list[Listener]) -> None:
 
     async def shutdown() -> None:
         await stop.wait()
-        loop.call_later(_STOP_WITHIN_S, _leave, app, 0)
+        _leave_later(app)
         await app.close()
 
     behind = asyncio.create_task(app.run(), name="run")
@@ -101,6 +105,15 @@ def _on_signal(app: Application, stop: asyncio.Event) -> None:
 def _on_run_ended(task: asyncio.Task[None], stop: asyncio.Event) -> None:
     if not task.cancelled() and task.exception() is not None:
         stop.set()
+
+
+def _leave_later(app: Application) -> None:
+    """Bound the shutdown. A thread, since a client that stops reading, or a text that is still being
+    tokenized, can outlast the event loop.
+    """
+    timer = threading.Timer(_STOP_WITHIN_S, _leave, (app, 0))
+    timer.daemon = True
+    timer.start()
 
 
 def _leave(app: Application, status: int) -> None:

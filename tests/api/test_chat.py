@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
+
 from support.server import Server
 
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
@@ -72,7 +73,9 @@ def test_progress_is_sent_only_when_asked_for(server: Server) -> None:
     *events, _ = chunks(server, return_progress=True)
     phases = [e["fireside"]["phase"] for e in events if "fireside" in e]
     assert "prefill" in phases
-    assert {"lane", "queue_ms", "ttft_ms", "decode_tps", "seed", "resumed"} <= events[-1]["usage"]["fireside"].keys()
+    assert {"lane", "queue_ms", "ttft_ms", "decode_tps", "seed", "resumed"} <= events[-1]["usage"][
+        "fireside"
+    ].keys()
     assert not any("fireside" in e for e in chunks(server)[:-1])
 
 
@@ -121,7 +124,9 @@ def test_content_parts_are_read_as_one_text(client: openai.OpenAI) -> None:
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_wrong_field_is_a_400_that_names_it(server: Server, change: dict[str, Any], param: str, stream: bool) -> None:
+def test_a_wrong_field_is_a_400_that_names_it(
+    server: Server, change: dict[str, Any], param: str, stream: bool
+) -> None:
     body = {"messages": CAPITAL, "max_tokens": 1, "stream": stream, **change}
     reply = httpx.post(f"{server.url}/v1/chat/completions", json=body)
     assert reply.status_code == 400
@@ -131,7 +136,9 @@ def test_a_wrong_field_is_a_400_that_names_it(server: Server, change: dict[str, 
     assert error["type"] == "invalid_request_error"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"messages": [{"role":"user","content":"\xff"}]}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"messages": [{"role":"user","content":"\xff"}]}']
+)
 def test_a_body_that_is_no_object_is_a_400(server: Server, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     reply = httpx.post(f"{server.url}/v1/chat/completions", content=body, headers=headers)
@@ -153,13 +160,16 @@ def test_a_conversation_that_does_not_fit_is_a_400_with_the_numbers(server: Serv
 
 
 def test_several_chats_at_once_say_what_each_says_alone(server: Server, client: openai.OpenAI) -> None:
-    questions = [[{"role": "user", "content": f"Name a {thing}."}] for thing in ("city", "bird", "colour", "river")]
+    questions: list[Any] = [
+        [{"role": "user", "content": f"Name a {thing}."}] for thing in ("city", "bird", "colour", "river")
+    ]
     alone = [ask(client, q).choices[0].message.content for q in questions]
 
     async def together() -> list[str]:
         async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="unused") as many:
             calls = [
-                many.chat.completions.create(model="any", messages=q, temperature=0, max_tokens=24) for q in questions
+                many.chat.completions.create(model="any", messages=q, temperature=0, max_tokens=24)
+                for q in questions
             ]
             return [a.choices[0].message.content or "" for a in await asyncio.gather(*calls)]
 

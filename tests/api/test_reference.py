@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.server import Server
 
 # In a process of its own: this one must not load MLX, and the reference uses no BLAS of ours.

@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from support.chat import Chat, chatting
-from support.server import children, gone_within, serving
 from websockets.exceptions import ConnectionClosed
 
-ROUNDS = int(os.environ.get("FIRESIDE_CHAOS_ROUNDS", "2"))
+from support.chat import Chat, chatting
+from support.server import children, gone_within, serving
+
+ROUNDS = int(os.environ.get("FIRESIDE_CHAOS_ROUNDS", "1"))
 LONG = "Write a long story about a lighthouse keeper and the sea."
 SHOWN_BEFORE_S = 0.3
 

@@ -3,17 +3,26 @@
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
 from support.chat import chatting
-from support.server import Server, serving
+from support.server import Server, prepared_home, serving
 
 LONG = [{"role": "user", "content": "Write a long story about a lighthouse keeper and the sea."}]
-TOKENS = 120
+TOKENS = 60
+
+
+@pytest.fixture(scope="module")
+def dying(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose core may be killed: it is there again for the next test."""
+    with serving(prepared_home(tmp_path_factory.mktemp("dying"), server.home)) as running:
+        yield running.wait_ready()
 
 
 def stream(server: Server, **body: Any) -> Any:
@@ -41,51 +50,59 @@ def read(server: Server, kill_after: tuple[int, ...] = (), **body: Any) -> tuple
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 0}, {"temperature": 1.0, "top_p": 0.9, "seed": 11}])
-def test_an_answer_survives_three_deaths_of_the_core_unchanged(home: Path, sampling: dict[str, Any]) -> None:
-    with serving(home) as server:
-        server.wait_ready()
-        whole, _ = read(server, **sampling)
-        interrupted, resumed = read(server, kill_after=(10, 40, 80), **sampling)
+def test_an_answer_survives_three_deaths_of_the_core_unchanged(
+    dying: Server, sampling: dict[str, Any]
+) -> None:
+    whole, _ = read(dying, **sampling)
+    interrupted, resumed = read(dying, kill_after=(5, 20, 40), **sampling)
     assert interrupted == whole
     assert resumed == 3
 
 
-def test_the_page_is_told_and_the_turn_goes_on(home: Path) -> None:
-    with serving(home) as server, chatting(server.wait_ready()) as chat:
+def test_the_page_is_told_and_the_turn_goes_on(dying: Server) -> None:
+    restarts = dying.get("/api/status")["engine"]["restarts"]
+    with chatting(dying) as chat:
         session = chat.new_session()
         chat.prompt(session, LONG[0]["content"])
         chat.until(lambda f: f["type"] == "text_delta")
-        server.kill_core()
+        dying.kill_core()
         chat.until(lambda f: f["type"] == "progress" and f["phase"] == "restarting")
         chat.until(lambda f: f["type"] == "text_delta")
         chat.send("abort", session_id=session)
         message = chat.turn_end()["message"]
-        assert message["status"] == "aborted"
-        assert message["text"] == chat.streamed(message["id"])
-        assert server.get("/api/status")["engine"]["restarts"] == 1
+    assert message["status"] == "aborted"
+    assert message["text"] == chat.streamed(message["id"])
+    assert dying.get("/api/status")["engine"]["restarts"] == restarts + 1
 
 
-def test_a_core_that_dies_idle_is_replaced(home: Path) -> None:
-    with serving(home) as server:
-        server.wait_ready()
-        killed = server.kill_core()
-        assert server.core_pid(other_than=killed)
-        assert server.post("/v1/chat/completions", {"messages": LONG, "max_tokens": 2})["choices"]
+def test_a_core_that_dies_idle_is_replaced(dying: Server) -> None:
+    killed = dying.kill_core()
+    assert dying.core_pid(other_than=killed)
+    assert dying.post("/v1/chat/completions", {"messages": LONG, "max_tokens": 2})["choices"]
 
 
 def test_the_one_request_that_kills_the_core_fails_and_the_others_finish(home: Path, server: Server) -> None:
     poison = [{"role": "user", "content": "zyzzyva zyzzyva"}]
     command = (sys.executable, "-m", "support.poisoned")
-    with serving(home, command=command, PYTHONPATH=str(Path(__file__).parents[1]), **_mark(server)) as poisoned:
+    with serving(
+        home, command=command, PYTHONPATH=str(Path(__file__).parents[1]), **_mark(server)
+    ) as poisoned:
         poisoned.wait_ready()
-        questions = [LONG, poison, [{"role": "user", "content": "Name a bird."}], [{"role": "user", "content": "Hi"}]]
+        questions = [
+            LONG,
+            poison,
+            [{"role": "user", "content": "Name a bird."}],
+            [{"role": "user", "content": "Hi"}],
+        ]
         with ThreadPoolExecutor(4) as pool:
             replies = list(pool.map(lambda q: _post(poisoned, q), questions))
     assert [reply.status_code for reply in replies] == [200, 502, 200, 200]
     error = replies[1].json()["error"]
     assert error["code"] == "engine_error"
     assert "crashed" in error["message"]
-    assert all(reply.json()["choices"][0]["message"]["content"] for reply in replies if reply.status_code == 200)
+    assert all(
+        reply.json()["choices"][0]["message"]["content"] for reply in replies if reply.status_code == 200
+    )
 
 
 def _post(server: Server, messages: list[Any]) -> httpx.Response:

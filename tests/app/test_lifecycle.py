@@ -17,10 +17,11 @@ from urllib.parse import urlsplit
 import httpx
 import psutil
 import pytest
+from websockets.sync.client import unix_connect
+
 from fireside import __version__
 from support.chat import Chat, chatting
 from support.server import Server, children, gone_within, serving
-from websockets.sync.client import unix_connect
 
 COMMAND = [sys.executable, "-m", "fireside.cli"]
 LONG = "Write a long story about a lighthouse keeper and the sea."
@@ -57,7 +58,10 @@ def test_the_page_is_served_while_the_model_loads_and_says_so(home: Path) -> Non
 
 def test_the_status_stream_tells_every_phase_up_to_ready(home: Path) -> None:
     phases: list[str] = []
-    with serving(home) as server, httpx.stream("GET", f"{server.url}/api/status/events", timeout=60) as events:
+    with (
+        serving(home) as server,
+        httpx.stream("GET", f"{server.url}/api/status/events", timeout=60) as events,
+    ):
         for line in events.iter_lines():
             if line.startswith("data: "):
                 phases.append(json.loads(line.removeprefix("data: "))["engine"]["phase"])
@@ -131,7 +135,9 @@ def wait_for_phase(server: Server, phase: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_everything_within_five_seconds_whatever_is_open(home: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_everything_within_five_seconds_whatever_is_open(
+    home: Path, number: signal.Signals
+) -> None:
     with serving(home) as server, chatting(server.wait_ready()) as chat:
         session = chat.new_session()
         chat.prompt(session, LONG)
@@ -167,7 +173,10 @@ def test_one_turn_under_a_unix_socket(home: Path, tmp_path: Path) -> None:
                 if client.get("/health").status_code == 200:
                     break
                 time.sleep(0.1)
-            body = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
+            body = {
+                "messages": [{"role": "user", "content": "What is the capital of France?"}],
+                "temperature": 0,
+            }
             answer = client.post("/v1/chat/completions", json=body).json()
             assert "Paris" in answer["choices"][0]["message"]["content"]
             assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
@@ -183,7 +192,10 @@ def _chat_over(path: Path) -> Iterator[Chat]:
 
 
 def test_one_turn_on_another_local_address_under_an_allowed_name(home: Path) -> None:
-    with serving(home, "--host", "127.0.0.2", "--allow-host", "fireside.test") as server, chatting(server) as chat:
+    with (
+        serving(home, "--host", "127.0.0.2", "--allow-host", "fireside.test") as server,
+        chatting(server) as chat,
+    ):
         assert server.url.startswith("http://127.0.0.2:")
         assert chat.ask(chat.new_session(), "Say hello.")["status"] == "done"
         connection = http.client.HTTPConnection("127.0.0.2", port_of(server))

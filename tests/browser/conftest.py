@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from support.browser import opened
+from support.chat import stop_all
+from support.server import Server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,11 +18,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium_options: dict[str, Any]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(**chromium_options)
-        yield chromium
-        chromium.close()
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, chromium_options: dict[str, Any]) -> Iterator[Browser]:
+    chromium = playwright.chromium.launch(**chromium_options)
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture(autouse=True)
+def no_chats_left(server: Server) -> Iterator[None]:
+    """A turn goes on when its page is closed, and would take its share of the next test's model."""
+    yield
+    stop_all(server)
 
 
 @pytest.fixture

@@ -8,11 +8,15 @@ from fireside.wire import Sampling
 
 
 def row(number: int) -> Row:
-    return Row(number, GenerationRequest([1], 8, (), Sampling()))
+    return Row(GenerationRequest([number], 8, (), Sampling()))
+
+
+def name(r: Row) -> int:
+    return r.request.prompt[0]
 
 
 def ids(rows: list[Row]) -> list[int]:
-    return [r.id for r in rows]
+    return [name(r) for r in rows]
 
 
 def test_rows_wait_until_a_core_is_up_and_enter_in_order() -> None:
@@ -31,7 +35,7 @@ def test_a_row_that_leaves_while_running_is_cancelled_and_makes_room() -> None:
     roster.add(first)
     roster.add(second)
     changes = roster.remove(first)
-    assert (ids(changes.cancel), ids(changes.submit)) == ([0], [1])
+    assert (changes.cancel, ids(changes.submit)) == ([first.submission], [1])
     assert roster.remove(first) == Changes()
 
 
@@ -52,11 +56,12 @@ def test_after_a_crash_rows_come_back_one_at_a_time_and_go_on_together_once_clea
     assert ids(roster.core_up().submit) == [0]
     roster.add(late := row(9))
     assert ids(roster.running) == [0]
+    before = rows[0].submission
     cleared = roster.progressed(rows[0])
-    assert (ids(cleared.cancel), ids(cleared.submit)) == ([0], [1])
+    assert (cleared.cancel, ids(cleared.submit)) == ([before], [1])
     assert ids(roster.progressed(rows[1]).submit) == [2]
     assert ids(roster.progressed(rows[2]).submit) == [0, 1, 9]
-    assert sorted(ids(roster.running)) == [0, 1, 2, late.id]
+    assert sorted(ids(roster.running)) == [0, 1, 2, name(late)]
 
 
 def test_a_single_row_that_makes_progress_survives_any_number_of_crashes() -> None:
@@ -76,6 +81,21 @@ def test_a_row_that_crashes_the_core_twice_alone_without_progress_is_given_up() 
     roster.core_up()
     assert roster.core_down() == [poison]
     assert roster.all == []
+
+
+def test_what_the_core_said_of_an_earlier_submission_counts_for_nothing() -> None:
+    roster = Roster(max_rows=8)
+    roster.core_up()
+    pair = [row(0), row(1)]
+    for r in pair:
+        roster.add(r)
+    roster.core_down()
+    roster.core_up()
+    before = pair[0].submission
+    roster.progressed(pair[0])
+    roster.remove(pair[1])
+    assert roster.get(before) is None
+    assert roster.get(pair[0].submission) is pair[0]
 
 
 def test_progress_between_two_crashes_wipes_the_first_one_out() -> None:
@@ -110,7 +130,7 @@ def _survivors(rng: random.Random) -> list[int]:
     roster = Roster(max_rows=rng.randint(1, 5))
     rows = [row(n) for n in range(5)]
     rng.shuffle(rows)
-    tokens = {r.id: 0 for r in rows}
+    tokens = {name(r): 0 for r in rows}
     finished: list[int] = []
     for r in rows:
         roster.add(r)
@@ -118,14 +138,14 @@ def _survivors(rng: random.Random) -> list[int]:
     for _ in range(1000):
         if not roster.all:
             break
-        if any(r.id == 4 for r in roster.running):
+        if any(name(r) == 4 for r in roster.running):
             roster.core_down()
             roster.core_up()
             continue
         lucky = rng.choice(roster.running)
-        tokens[lucky.id] += 1
-        if tokens[lucky.id] == 3:
-            finished.append(lucky.id)
+        tokens[name(lucky)] += 1
+        if tokens[name(lucky)] == 3:
+            finished.append(name(lucky))
             roster.finished(lucky)
         else:
             roster.progressed(lucky)

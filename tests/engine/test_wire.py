@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+
 from fireside import wire
 
 
@@ -33,7 +34,9 @@ def test_a_report_comes_out_as_it_went_in(message: wire.Up) -> None:
     assert wire.unpack_up(wire.pack(message)[wire.HEADER_SIZE :]) == message
 
 
-@pytest.mark.parametrize("body", [b"", b"\xc1", msgspec.msgpack.encode({"type": "nope"}), msgspec.msgpack.encode(3)])
+@pytest.mark.parametrize(
+    "body", [b"", b"\xc1", msgspec.msgpack.encode({"type": "nope"}), msgspec.msgpack.encode(3)]
+)
 def test_anything_else_is_refused(body: bytes) -> None:
     with pytest.raises(wire.WireError):
         wire.unpack_up(body)

@@ -5,9 +5,11 @@ import json
 from urllib.parse import urlsplit
 
 import pytest
-from support.server import Server
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from support.server import Server
 
 ROUTES = [
     ("GET", "/"),
@@ -20,7 +22,13 @@ ROUTES = [
     ("POST", "/v1/chat/completions"),
 ]
 BODY = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1})
-BAD_HOSTS = ["evil.example:{port}", "127.0.0.1.evil.example:{port}", "localhost.evil.example", ":{port}", "evil.example@127.0.0.1"]
+BAD_HOSTS = [
+    "evil.example:{port}",
+    "127.0.0.1.evil.example:{port}",
+    "localhost.evil.example",
+    ":{port}",
+    "evil.example@127.0.0.1",
+]
 GOOD_HOSTS = ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}"]
 
 
@@ -59,23 +67,27 @@ def test_loopback_names_are_served_and_others_refused(server: Server, method: st
 @pytest.mark.parametrize("host", BAD_HOSTS)
 def test_a_socket_under_a_foreign_name_is_refused(server: Server, host: str) -> None:
     name = host.format(port=port(server))
-    with pytest.raises(InvalidStatus) as caught, connect(
-        f"ws://127.0.0.1:{port(server)}/ws", additional_headers={"Host": name}
+    with (
+        pytest.raises(InvalidStatus) as caught,
+        connect(f"ws://127.0.0.1:{port(server)}/ws", additional_headers={"Host": name}),
     ):
         pass
     assert caught.value.response.status_code in (400, 403)
 
 
 def test_a_socket_opened_by_a_foreign_page_is_refused(server: Server) -> None:
-    with pytest.raises(InvalidStatus) as caught, connect(
-        f"ws://127.0.0.1:{port(server)}/ws", origin="http://evil.example"
+    with (
+        pytest.raises(InvalidStatus) as caught,
+        connect(f"ws://127.0.0.1:{port(server)}/ws", origin=Origin("http://evil.example")),
     ):
         pass
     assert caught.value.response.status_code == 403
 
 
 def test_a_socket_opened_by_our_page_is_accepted(server: Server) -> None:
-    with connect(f"ws://127.0.0.1:{port(server)}/ws", origin=f"http://127.0.0.1:{port(server)}") as socket:
+    with connect(
+        f"ws://127.0.0.1:{port(server)}/ws", origin=Origin(f"http://127.0.0.1:{port(server)}")
+    ) as socket:
         assert json.loads(socket.recv())["type"] == "hello"
 
 
@@ -89,7 +101,9 @@ def test_our_own_page_may_ask(server: Server) -> None:
     assert ask(server, "POST", "/v1/chat/completions", {"Origin": server.url})[0] == 200
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
+)
 def test_a_body_that_a_form_could_send_is_refused(server: Server, kind: str) -> None:
     status, body, _ = ask(server, "POST", "/v1/chat/completions", {"Content-Type": kind})
     assert (status, json.loads(body)["error"]["code"]) == (415, "unsupported_media_type")
@@ -107,7 +121,13 @@ def test_every_answer_has_the_security_headers(server: Server, path: str) -> Non
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/nothing", 404), ("GET", "/v1/nothing", 404), ("DELETE", "/v1/models", 405), ("GET", "/assets/../pyproject.toml", 404), ("GET", "/assets/%2e%2e/pyproject.toml", 404)],
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/v1/nothing", 404),
+        ("DELETE", "/v1/models", 405),
+        ("GET", "/assets/../pyproject.toml", 404),
+        ("GET", "/assets/%2e%2e/pyproject.toml", 404),
+    ],
 )
 def test_errors_have_one_shape(server: Server, method: str, path: str, status: int) -> None:
     found, body, _ = ask(server, method, path, {})

@@ -1,12 +1,21 @@
 """Which host names and origins may ask, from the headers alone."""
 
 import pytest
+
 from fireside.http.security import HostPolicy, same_origin
 
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST:8080", "localhost", "127.0.0.2", "nas.local:1"],
+    [
+        "localhost:8080",
+        "127.0.0.1:8080",
+        "[::1]:8080",
+        "LOCALHOST:8080",
+        "localhost",
+        "127.0.0.2",
+        "nas.local:1",
+    ],
 )
 def test_loopback_and_allowed_names_are_good(host: str) -> None:
     assert HostPolicy.of(["NAS.local"]).allows(host)

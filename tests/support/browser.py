@@ -8,16 +8,21 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 
 
 @contextmanager
-def opened(browser: Browser, **options: Any) -> Iterator[Page]:
-    """A page in a profile of its own; complaints of the page or its policy fail the test."""
+def opened(browser: Browser, *, offline_is_fine: bool = False, **options: Any) -> Iterator[Page]:
+    """A page in a profile of its own; complaints of the page or its policy fail the test.
+
+    Args:
+        offline_is_fine: the browser's own words about a server that is not there do not count.
+    """
     complaints: list[str] = []
 
     def on_console(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        gone = "net::ERR_" in message.text or "WebSocket connection" in message.text
+        if message.type in ("error", "warning") and not (offline_is_fine and gone):
             complaints.append(message.text)
 
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(15_000)
     page = context.new_page()
     page.on("console", on_console)
     page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from support.server import Server
 from websockets.sync.client import ClientConnection, connect
+
+from support.server import Server
 
 Frame = dict[str, Any]
 
@@ -66,10 +67,21 @@ class Chat:
 
     def streamed(self, message_id: str) -> str:
         """The text that has come for a message so far."""
-        return "".join(f["text"] for f in self.frames if f["type"] == "text_delta" and f["message_id"] == message_id)
+        return "".join(
+            f["text"] for f in self.frames if f["type"] == "text_delta" and f["message_id"] == message_id
+        )
 
 
 @contextmanager
 def chatting(server: Server) -> Iterator[Chat]:
     with connect(server.url.replace("http", "ws", 1) + "/ws", max_size=None) as socket:
         yield Chat(socket)
+
+
+def stop_all(server: Server) -> None:
+    """Delete every chat, so that no answer goes on into the next test."""
+    with chatting(server) as chat:
+        chat.send("list_sessions")
+        for row in chat.until(lambda f: f["type"] == "sessions")["sessions"]:
+            chat.send("delete_session", id=row["id"])
+            chat.until(lambda f, gone=row["id"]: f["type"] == "deleted" and f["session_id"] == gone)

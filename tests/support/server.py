@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -89,7 +88,9 @@ class Server:
 
 
 @contextmanager
-def serving(home: Path, *arguments: str, command: Sequence[str] | None = None, **environment: str) -> Iterator[Server]:
+def serving(
+    home: Path, *arguments: str, command: Sequence[str] | None = None, **environment: str
+) -> Iterator[Server]:
     """Run `fireside serve --port 0 --no-open …` and stop it at the end.
 
     Args:
@@ -102,7 +103,9 @@ def serving(home: Path, *arguments: str, command: Sequence[str] | None = None, *
         full += ["--port", "0"]
     env = {**os.environ, "FIRESIDE_HOME": str(home), **environment}
     with log.open("a") as stderr:
-        process = subprocess.Popen([*full, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, env=env)
+        process = subprocess.Popen(
+            [*full, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, env=env
+        )
     try:
         yield Server(process, home, _address(process, log), log)
     finally:

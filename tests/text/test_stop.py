@@ -3,6 +3,7 @@
 import random
 
 import pytest
+
 from fireside.text.stop import StopText
 
 

@@ -18,12 +18,11 @@ from fireside.api.generation import (
     End,
     Output,
     SamplingFields,
-    Served,
     Text,
     generate,
     prepare,
 )
-from fireside.api.served import Counter
+from fireside.api.served import Serving
 from fireside.api.validation import decode
 from fireside.engine.requests import Prefill, Queued, Restarting
 from fireside.http.errors import BadRequest, FiresideError, error_body
@@ -35,14 +34,14 @@ _encode = msgspec.json.Encoder().encode
 _DONE = event(b"[DONE]")
 
 
-def create_blueprint(counter: Counter) -> Blueprint:
-    """The chat route over the model that `counter` serves."""
+def create_blueprint(serving: Serving) -> Blueprint:
+    """The chat route over the model that `serving` serves."""
     blueprint = Blueprint("chat", __name__)
 
     @blueprint.post("/v1/chat/completions")
     async def chat_completions() -> Response:
         body = decode(await json_body(), wire.ChatBody)
-        served = counter.served()
+        served = serving.served()
         prepared = await prepare(served, _task(body))
         answer = _Answer(served.model_id, body.return_progress)
         outputs = generate(served, prepared)
@@ -64,9 +63,14 @@ class _Answer:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def chunk(
-        self, choices: list[wire.ChunkChoice], usage: wire.Usage | None = None, progress: wire.Progress | None = None
+        self,
+        choices: list[wire.ChunkChoice],
+        usage: wire.Usage | None = None,
+        progress: wire.Progress | None = None,
     ) -> bytes:
-        chunk = wire.Chunk(self.id, "chat.completion.chunk", self.created, self.model, choices, usage, progress)
+        chunk = wire.Chunk(
+            self.id, "chat.completion.chunk", self.created, self.model, choices, usage, progress
+        )
         return event(_encode(chunk))
 
     def delta(self, delta: wire.Delta) -> bytes:
@@ -121,7 +125,12 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Resp
                 case End():
                     choice = wire.Choice(wire.Message("".join(pieces)), output.reason)
                     completion = wire.Completion(
-                        answer.id, "chat.completion", answer.created, answer.model, [choice], answer.usage(output)
+                        answer.id,
+                        "chat.completion",
+                        answer.created,
+                        answer.model,
+                        [choice],
+                        answer.usage(output),
                     )
                     return Response(_encode(completion), content_type="application/json")
                 case _:
@@ -142,7 +151,9 @@ def _message(index: int, message: wire.IncomingMessage) -> ChatMessage:
     role = "system" if message.role == "developer" else message.role
     if message.content is None or isinstance(message.content, str):
         return ChatMessage(role, message.content or "")
-    return ChatMessage(role, "".join(_part_text(index, number, part) for number, part in enumerate(message.content)))
+    return ChatMessage(
+        role, "".join(_part_text(index, number, part) for number, part in enumerate(message.content))
+    )
 
 
 def _part_text(index: int, number: int, part: dict[str, object]) -> str:

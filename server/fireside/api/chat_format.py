@@ -31,7 +31,7 @@ class ChatBody(msgspec.Struct, frozen=True):
     stream_options: StreamOptions | None = None
     temperature: Annotated[float, Meta(ge=0, le=5)] | None = None
     top_p: Unit | None = None
-    top_k: Annotated[int, Meta(ge=0)] | None = None
+    top_k: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     min_p: Unit | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None

@@ -99,14 +99,12 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         BadRequest: the chat template refuses it.
         ContextOverBudget: the prompt leaves no room for an answer.
     """
+    if served.text.surely_too_long(task.messages):
+        raise _over_budget(served, "far too many")
     prompt = await served.text.render(task.messages)
     room = served.text.context_window - len(prompt)
     if room < 1:
-        raise ContextOverBudget(
-            f"The conversation has {len(prompt)} tokens; {served.model_id} holds {served.text.context_window}, "
-            "the answer included. Shorten it or start a new chat.",
-            param="messages",
-        )
+        raise _over_budget(served, str(len(prompt)))
     request = GenerationRequest(
         prompt=prompt,
         max_tokens=min(task.max_tokens or room, room),
@@ -114,6 +112,15 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         sampling=_sampling(served, task.sampling),
     )
     return Prepared(request, task.stop)
+
+
+def _over_budget(served: Served, tokens: str) -> ContextOverBudget:
+    window = served.text.context_window
+    return ContextOverBudget(
+        f"The conversation has {tokens} tokens; {served.model_id} holds {window}, the answer included. "
+        "Shorten it or start a new chat.",
+        param="messages",
+    )
 
 
 async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output, None]:
@@ -140,7 +147,9 @@ async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output,
                 yield Text(text)
             if answer.stopped:
                 reason = "stop"
-        yield End(reason, len(prepared.request.prompt), answer.tokens, prepared.request.sampling.seed, row.timings())
+        yield End(
+            reason, len(prepared.request.prompt), answer.tokens, prepared.request.sampling.seed, row.timings()
+        )
 
 
 class _Answer:

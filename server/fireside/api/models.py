@@ -7,18 +7,18 @@ from typing import Any
 from quart import Blueprint
 
 from fireside import __version__
-from fireside.api.served import Counter
+from fireside.api.served import Serving
 from fireside.http.errors import NotFound
 
 _ENDPOINTS = ["/v1/models", "/v1/chat/completions"]
 
 
-def create_blueprint(counter: Counter) -> Blueprint:
+def create_blueprint(serving: Serving) -> Blueprint:
     """The list of models: the one that is served."""
     blueprint = Blueprint("models", __name__)
 
     def row() -> dict[str, Any]:
-        served = counter.served()
+        served = serving.served()
         defaults = served.text.defaults
         return {
             "id": served.model_id,
@@ -26,12 +26,21 @@ def create_blueprint(counter: Counter) -> Blueprint:
             "created": 0,
             "owned_by": "fireside",
             "context_window": served.text.context_window,
-            "gen_defaults": {"temperature": defaults.temperature, "top_p": defaults.top_p, "top_k": defaults.top_k},
+            "gen_defaults": {
+                "temperature": defaults.temperature,
+                "top_p": defaults.top_p,
+                "top_k": defaults.top_k,
+            },
         }
 
     @blueprint.get("/v1")
     async def about() -> dict[str, Any]:
-        return {"name": "fireside", "version": __version__, "model": counter.served().model_id, "endpoints": _ENDPOINTS}
+        return {
+            "name": "fireside",
+            "version": __version__,
+            "model": serving.served().model_id,
+            "endpoints": _ENDPOINTS,
+        }
 
     @blueprint.get("/v1/models")
     async def models() -> dict[str, Any]:
@@ -41,7 +50,9 @@ def create_blueprint(counter: Counter) -> Blueprint:
     async def model(model_id: str) -> dict[str, Any]:
         found = row()
         if found["id"] != model_id:
-            raise NotFound(f"There is no model {model_id!r}; {found['id']!r} is served.", code="model_not_found")
+            raise NotFound(
+                f"There is no model {model_id!r}; {found['id']!r} is served.", code="model_not_found"
+            )
         return found
 
     return blueprint

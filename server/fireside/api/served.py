@@ -7,7 +7,7 @@ from fireside.engine.status import StatusBoard
 from fireside.http.errors import NotReady
 
 
-class Counter:
+class Serving:
     """Where routes ask for the served model.
 
     Until the model is loaded there is none, and while a core is being replaced there still is one: its

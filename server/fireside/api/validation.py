@@ -12,6 +12,7 @@ from fireside.http.errors import BadRequest
 T = TypeVar("T")
 
 _PATH = re.compile(r" - at `(?P<path>[^`]+)`$")
+_MISSING = re.compile(r"required field `(?P<name>[^`]+)`")
 
 
 def decode(body: bytes, kind: type[T]) -> T:
@@ -24,17 +25,13 @@ def decode(body: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise _wrong_field(str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"invalid JSON body: {error}") from error
 
 
 def _wrong_field(text: str) -> BadRequest:
-    found = _PATH.search(text)
-    if found is None:
-        missing = re.search(r"required field `([^`]+)`", text)
-        return BadRequest(text, param=missing.group(1) if missing else None)
-    field = found["path"].removeprefix("$").removeprefix(".")
-    missing = re.search(r"required field `([^`]+)`", text)
-    if missing:
-        field = f"{field}.{missing.group(1)}"
-    return BadRequest(f"{field}: {text[: found.start()]}", param=field)
+    at, missing = _PATH.search(text), _MISSING.search(text)
+    path = at["path"].removeprefix("$").removeprefix(".") if at else ""
+    field = ".".join(filter(None, (path, missing["name"] if missing else "")))
+    message = text[: at.start()] if at else text
+    return BadRequest(f"{field}: {message}" if field else message, param=field or None)

@@ -22,13 +22,17 @@ def main() -> None:
         os._exit(1)
     channel.send(wire.Phase("importing", "Loading MLX"))
 
-    # MLX may only be imported once the BLAS that it is to use has been loaded.
-    from fireside.core.profile import prepare
+    try:
+        # MLX may only be imported once the BLAS that it is to use has been loaded.
+        from fireside.core.profile import prepare
 
-    profile = prepare(start)
+        profile = prepare(start)
 
-    from fireside.core.runner import run
-
+        from fireside.core.runner import run
+    except ImportError as error:
+        hint = "On Linux MLX needs one of the extras: pip install 'fireside[cpu]' or 'fireside[cuda]'."
+        channel.send(wire.Failed(f"MLX cannot be loaded: {error}. {hint}"))
+        sys.exit(1)
     run(channel, start, profile)
 
 

@@ -1,11 +1,14 @@
 """The core's end of the socketpair."""
 
+import logging
 import os
 import queue
 import socket
 import threading
 
 from fireside import wire
+
+log = logging.getLogger(__name__)
 
 
 class Channel:
@@ -47,6 +50,8 @@ class Channel:
                     self._inbox.put(wire.unpack_down(stream.read(wire.frame_length(header))))
         except OSError:
             pass  # a reset socket means the same as its end: the app is gone
+        except wire.WireError:
+            log.exception("the app broke the protocol")
         finally:
             _leave()
 

@@ -1,11 +1,11 @@
 """Load the model, then step for as long as there are rows."""
 
-import os
+import sys
 
 from fireside import wire
 from fireside.core.blas_threads import ThreadGovernor
 from fireside.core.channel import Channel
-from fireside.core.loading import LoadError, Loaded, load
+from fireside.core.loading import Loaded, LoadError, load
 from fireside.core.profile import Profile
 from fireside.core.scheduler import Scheduler
 
@@ -19,7 +19,7 @@ def run(channel: Channel, start: wire.Start, profile: Profile) -> None:
         loaded = load(start, profile, channel.send)
     except LoadError as error:
         channel.send(wire.Failed(str(error)))
-        os._exit(1)
+        sys.exit(1)
     channel.send(loaded.ready)
     _serve(channel, make_scheduler(start, loaded), _governor(profile, loaded))
 

@@ -9,6 +9,9 @@ from fireside.wire import Sampling
 
 Sampler = Callable[[mx.array], mx.array]
 
+_COLDEST = 1e-4
+"""Below it, float32 log-probabilities overflow when they are divided by the temperature."""
+
 _MASK = (1 << 64) - 1
 
 
@@ -19,7 +22,7 @@ def make_sampler(sampling: Sampling, index: int, vocab_size: int) -> Sampler:
         index: of the first token to draw; above 0 when a row is taken up again.
         vocab_size: `top_k` from here on means off.
     """
-    if sampling.temperature == 0:
+    if sampling.temperature < _COLDEST:
         return greedy_sampler
     return _SeededSampler(sampling, index, vocab_size)
 

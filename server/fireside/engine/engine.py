@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from fireside import wire
-from fireside.engine.link import CoreLink, kill_now
+from fireside.engine.link import CoreLink
 from fireside.engine.requests import Broken, GenerationRequest, Prefill, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
 from fireside.engine.status import StatusBoard
@@ -49,7 +48,6 @@ class Engine:
         self._config = config
         self._board = board
         self._roster = Roster(config.start.max_rows)
-        self._ids = itertools.count()
         self._link: CoreLink | None = None
         self._ready: wire.Ready | None = None
         self._last_report = time.monotonic()
@@ -71,7 +69,7 @@ class Engine:
 
     @property
     def stuck(self) -> bool:
-        """Whether rows are running and the core has said nothing for minutes."""
+        """Whether rows are running and the core has said nothing since they were submitted, for minutes."""
         return bool(self._roster.running) and time.monotonic() - self._last_report > _STUCK_AFTER_S
 
     @property
@@ -87,26 +85,25 @@ class Engine:
         self._board.update(phase="stopping", detail="Stopping")
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait({self._task})
         self._refuse_all("Fireside is stopping.")
 
     def kill(self) -> None:
         """End the core without waiting for anything."""
         if self._link is not None:
-            kill_now(self._link.pid)
+            self._link.kill()
 
     @asynccontextmanager
-    async def generate(self, request: GenerationRequest) -> AsyncIterator[Row]:
+    async def generate(self, request: GenerationRequest) -> AsyncGenerator[Row]:
         """A row for the request, whose `next` gives the events of the answer. Leaving cancels it."""
-        row = Row(next(self._ids), request)
+        row = Row(request)
         if self._failure is not None:
             row.events.put_nowait(Broken(self._failure))
             yield row
             return
-        self._apply(self._roster.add(row))
-        self._announce()
         try:
+            self._apply(self._roster.add(row))
+            self._announce()
             yield row
         finally:
             self._apply(self._roster.remove(row))
@@ -126,6 +123,10 @@ class Engine:
                 quick_deaths = quick_deaths + 1 if time.monotonic() - born < _QUICK_DEATH_S else 0
                 await self._bury(self._link)
             self._fail(f"The engine ended {deaths_while_loading} times while loading the model; see the log.")
+        except Exception as error:
+            # Nobody else watches this task: what it does not tell, nobody would ever know.
+            log.exception("the engine's supervisor failed")
+            self._fail(f"The engine cannot go on: {type(error).__name__}: {error}")
         finally:
             if self._link is not None:
                 await self._link.close()
@@ -144,7 +145,8 @@ class Engine:
                     case wire.Located():
                         self._on_located(report)
                     case wire.Ready():
-                        failure = await self._on_ready(report)
+                        if (failure := await self._on_ready(report)) is not None:
+                            return failure
                     case wire.Failed():
                         failure = report.message
         except wire.WireError:
@@ -172,9 +174,10 @@ class Engine:
     async def _on_ready(self, ready: wire.Ready) -> str | None:
         try:
             await asyncio.shield(self._locating) if self._locating else None
-        except (OSError, ValueError, ImportError) as error:
+        except Exception as error:
+            # Whatever a foreign folder makes the tokenizer libraries raise, bare exceptions included.
             log.exception("the text side of the model cannot be loaded")
-            return f"The model's tokenizer cannot be loaded: {error}"
+            return f"The model's tokenizer cannot be loaded: {type(error).__name__}: {error}"
         self._ready = ready
         self._board.update(phase="ready", detail="Ready")
         self._apply(self._roster.core_up())
@@ -183,21 +186,22 @@ class Engine:
 
     async def _bury(self, link: CoreLink) -> None:
         """Take note of a core's death."""
-        status = await link.close()
-        name = signal.Signals(-status).name if status < 0 else f"status {status}"
-        log.warning("the core ended (%s); another one is started", name)
         self._restarts += 1
         self._ready = None
+        self._link = None
+        self._kv_bytes = 0
         for row in self._roster.core_down():
-            self._give_up([row], "The engine crashed twice on this request, and on no other. It is not tried again.")
+            self._give_up(
+                [row], "The engine crashed twice on this request, and on no other. It is not tried again."
+            )
         for row in self._roster.all:
-            row.resumed += bool(row.generated)
             row.events.put_nowait(Restarting())
         self._board.update(
             phase="restarting",
             detail="The engine stopped unexpectedly and is starting again",
             restarts=self._restarts,
         )
+        log.warning("the core ended (%s); another one is started", _how(await link.close()))
 
     def _fail(self, message: str) -> None:
         self._board.update(phase="failed", detail="The model cannot be loaded", error=message)
@@ -215,10 +219,12 @@ class Engine:
     def _apply(self, changes: Changes) -> None:
         if self._link is None:
             return
-        for row in changes.cancel:
-            self._link.send(wire.Cancel(row.id))
+        for submission in changes.cancel:
+            self._link.send(wire.Cancel(submission))
         for row in changes.submit:
-            self._link.send(row.submission())
+            self._link.send(row.message())
+        if changes.submit:
+            self._last_report = time.monotonic()
 
     def _announce(self) -> None:
         """Tell those who wait where they stand, and the board how many there are."""
@@ -226,3 +232,10 @@ class Engine:
         for position, row in enumerate(waiting):
             row.events.put_nowait(Queued(position))
         self._board.update(rows=len(self._roster.running), queued=len(waiting))
+
+
+def _how(status: int) -> str:
+    """An exit status in words."""
+    if status >= 0:
+        return f"status {status}"
+    return signal.strsignal(-status) or f"signal {-status}"

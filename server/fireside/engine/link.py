@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +19,9 @@ class CoreLink:
     ends by itself when its end of the socket closes, so that it never outlives the app.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._process = process
         self._reader = reader
         self._writer = writer
@@ -29,15 +30,19 @@ class CoreLink:
     async def spawn(cls, command: Sequence[str], start: wire.Start) -> CoreLink:
         """Start a core and tell it what to load. The socket's number is added to `command`."""
         ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
         try:
-            ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
-            process = subprocess.Popen(
+            # Forking takes a millisecond, and a Popen can be killed from any thread.
+            process = subprocess.Popen(  # noqa: ASYNC220
                 [*command, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 start_new_session=True,
             )
+        except BaseException:
+            ours.close()
+            raise
         finally:
             theirs.close()
         reader, writer = await asyncio.open_connection(sock=ours)
@@ -68,21 +73,12 @@ class CoreLink:
                 return
             yield wire.unpack_up(body)
 
+    def kill(self) -> None:
+        """End the core without waiting for it."""
+        self._process.kill()
+
     async def close(self) -> int:
         """End the core at once and collect it. Returns its exit status, negative for a signal."""
         self._writer.close()
-        if self._process.poll() is None:
-            self._process.kill()
+        self.kill()
         return await asyncio.to_thread(self._process.wait)
-
-    async def exit_status(self) -> int:
-        """The status of a core that has ended, or is just about to."""
-        return await asyncio.to_thread(self._process.wait)
-
-
-def kill_now(pid: int) -> None:
-    """Kill without waiting, for an exit that does not wait for anything."""
-    try:
-        os.kill(pid, 9)
-    except ProcessLookupError:
-        pass

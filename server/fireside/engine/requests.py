@@ -84,14 +84,16 @@ class Row:
     """A request with all that is needed to take it up again in another core.
 
     Attributes:
+        submission: its number in the core; a new one each time it is submitted, so that what the core
+            said of it before it was cancelled is never taken for what it says now.
         generated: token ids so far, without the stop token.
         strikes: crashes that count against this row, see `Roster`.
         progressed: a token came since the row was last submitted.
         resumed: how often it was taken up again with tokens already there.
     """
 
-    id: int
     request: GenerationRequest
+    submission: int = -1
     generated: list[int] = field(default_factory=list[int])
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue[Event])
     strikes: int = 0
@@ -106,10 +108,10 @@ class Row:
         """The next event; the last one is `Finished` or `Broken`."""
         return await self.events.get()
 
-    def submission(self) -> Submit:
+    def message(self) -> Submit:
         """The row as a core is told of it."""
         return Submit(
-            id=self.id,
+            id=self.submission,
             prompt=self.request.prompt,
             generated=self.generated,
             max_tokens=self.request.max_tokens,
@@ -117,9 +119,11 @@ class Row:
             sampling=self.request.sampling,
         )
 
-    def submitted(self) -> None:
-        """Note that a core was told of the row."""
+    def submitted(self, number: int) -> None:
+        """Note that a core is told of the row under a new number."""
+        self.submission = number
         self.progressed = False
+        self.resumed += bool(self.generated)
         if self.started_at is None:
             self.started_at = time.monotonic()
 

@@ -8,6 +8,7 @@ crash ends the row. The other rows never pay more than the time.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -21,7 +22,8 @@ class Changes:
     """What the core is to be told after something happened."""
 
     submit: list[Row] = field(default_factory=list[Row])
-    cancel: list[Row] = field(default_factory=list[Row])
+    cancel: list[int] = field(default_factory=list[int])
+    """Numbers of submissions."""
 
 
 class Roster:
@@ -36,6 +38,7 @@ class Roster:
         self._waiting: deque[Row] = deque()
         self._suspects: deque[Row] = deque()
         self._cleared: deque[Row] = deque()
+        self._numbers = itertools.count()
         self._running: dict[int, Row] = {}
         self._trial: Row | None = None
 
@@ -52,9 +55,9 @@ class Roster:
     def all(self) -> list[Row]:
         return self.running + self.waiting
 
-    def get(self, row_id: int) -> Row | None:
-        """A row that is in the core."""
-        return self._running.get(row_id)
+    def get(self, submission: int) -> Row | None:
+        """A row that is in the core, by the number of its submission."""
+        return self._running.get(submission)
 
     def add(self, row: Row) -> Changes:
         """A new row: into the core if there is room, else behind those that wait."""
@@ -63,14 +66,15 @@ class Roster:
 
     def remove(self, row: Row) -> Changes:
         """A row is not wanted any more. Removing it twice is harmless."""
-        was_running = self._running.pop(row.id, None) is not None
+        submission = row.submission
+        was_running = self._running.pop(submission, None) is not None
         self._trial = None if self._trial is row else self._trial
         for line in (self._waiting, self._suspects, self._cleared):
             if row in line:
                 line.remove(row)
         changes = self._fill()
         if was_running:
-            changes.cancel.append(row)
+            changes.cancel.append(submission)
         return changes
 
     def finished(self, row: Row) -> Changes:
@@ -90,10 +94,11 @@ class Roster:
         self._trial = None
         if not self._suspects:
             return self._fill()
-        del self._running[row.id]
+        submission = row.submission
+        del self._running[submission]
         self._cleared.append(row)
         changes = self._fill()
-        changes.cancel.append(row)
+        changes.cancel.append(submission)
         return changes
 
     def core_up(self) -> Changes:
@@ -119,8 +124,8 @@ class Roster:
         """Submit as many rows as may run now: one while somebody is under suspicion."""
         changes = Changes()
         while self._up and (row := self._next()) is not None:
-            self._running[row.id] = row
-            row.submitted()
+            row.submitted(next(self._numbers))
+            self._running[row.submission] = row
             changes.submit.append(row)
         return changes
 

@@ -72,9 +72,3 @@ class StatusBoard:
             if self._status.phase == "stopping":
                 return
             await changed.wait()
-
-    async def wait_for(self, *phases: Phase) -> EngineStatus:
-        """Wait until the engine is in one of the phases."""
-        while self._status.phase not in phases:
-            await self._changed.wait()
-        return self.current

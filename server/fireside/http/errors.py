@@ -1,13 +1,13 @@
 """One exception tree, turned into one error body in one place.
 
-    FiresideError           500 server_error
-      BadRequest            400 invalid_request_error
-        ContextOverBudget   400 context_over_budget
-      Forbidden             403 forbidden
-      NotFound              404 not_found
-      UnsupportedMedia      415 unsupported_media_type
-      NotReady              503 not_ready, with Retry-After
-      EngineError           502 engine_error
+FiresideError           500 server_error
+  BadRequest            400 invalid_request_error
+    ContextOverBudget   400 context_over_budget
+  Forbidden             403 forbidden
+  NotFound              404 not_found
+  UnsupportedMedia      415 unsupported_media_type
+  NotReady              503 not_ready, with Retry-After
+  EngineError           502 engine_error
 """
 
 from __future__ import annotations
@@ -132,10 +132,12 @@ def install_error_handlers(app: Quart) -> None:
     @app.errorhandler(HTTPException)
     async def on_http(error: HTTPException) -> Response:
         status = error.code or 500
-        kind = _BY_STATUS.get(status, FiresideError)
-        response = error_response(kind(error.description or error.name, code=error.name.lower().replace(" ", "_")))
+        kind = _BY_STATUS.get(status, BadRequest if status < 500 else FiresideError)
+        response = error_response(
+            kind(error.description or error.name, code=error.name.lower().replace(" ", "_"))
+        )
         response.status_code = status
-        response.headers.extend([h for h in error.get_headers() if h[0] in ("Allow", "Location")])
+        response.headers.extend([header for header in error.get_headers() if header[0] == "Allow"])
         return response
 
     @app.errorhandler(Exception)

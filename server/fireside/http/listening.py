@@ -42,6 +42,7 @@ def listen_tcp(host: str, port: int) -> Listener:
     Raises:
         CannotListen: somebody has the port, or the address is not this machine's.
     """
+    host = host.strip("[]")
     family, address = _resolve(host, port)
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -55,7 +56,7 @@ def listen_tcp(host: str, port: int) -> Listener:
         raise CannotListen(_why_not(host, port, error)) from error
     sock.setblocking(False)
     bound = sock.getsockname()[1]
-    name = f"[{host}]" if family == socket.AF_INET6 else host
+    name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{bound}"
     return Listener(sock, url, url)
 
@@ -79,7 +80,7 @@ def listen_unix(path: Path) -> Listener:
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
-        raise CannotListen(f"Cannot listen on {path}: {error.strerror}") from error
+        raise CannotListen(f"Cannot listen on {path}: {error.strerror or error}") from error
     finally:
         os.umask(old_mask)
     sock.setblocking(False)
@@ -93,7 +94,8 @@ def hypercorn_config(listeners: list[Listener]) -> Config:
     limit, and what bounds the shutdown is the caller.
     """
     config = Config()
-    config.bind = [f"fd://{listener.sock.fileno()}" for listener in listeners]
+    # Hypercorn makes a socket of the number and closes it in the end: it is no longer ours.
+    config.bind = [f"fd://{listener.sock.detach()}" for listener in listeners]
     config.backlog = BACKLOG
     config.keep_alive_timeout = 75
     config.graceful_timeout = 2
@@ -109,7 +111,7 @@ def hypercorn_config(listeners: list[Listener]) -> Config:
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
         raise CannotListen(f"--host {host} is no address of this machine: {error.strerror}") from error
     family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
@@ -119,7 +121,10 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
 def _why_not(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         holder = "Fireside itself" if _is_fireside(host, port) else "another program"
-        return f"Port {port} on {host} is taken by {holder}. Stop it, or choose another with --port (0 picks a free one)."
+        return (
+            f"Port {port} on {host} is taken by {holder}. "
+            "Stop it, or choose another with --port (0 picks a free one)."
+        )
     if error.errno == errno.EACCES:
         return f"Port {port} needs more rights than Fireside has; choose one above 1023 with --port."
     return f"Cannot listen on {host} port {port}: {error.strerror}"
@@ -142,6 +147,8 @@ def _answers(path: Path) -> bool:
         probe.settimeout(1)
         try:
             probe.connect(str(path))
-        except OSError:
+        except ConnectionRefusedError:
             return False
+        except OSError:
+            return True  # somebody is there who does not answer, or not to us
     return True

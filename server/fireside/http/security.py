@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from quart import Quart, Request, Response, request
+from quart import Quart, Response, request
 
 from fireside.http.errors import BadRequest, FiresideError, Forbidden, UnsupportedMedia, error_body
 
@@ -94,7 +94,9 @@ class Gate:
         private_key: the bearer key that it demands.
     """
 
-    def __init__(self, app: Any, hosts: HostPolicy, private_address: tuple[str, int], private_key: str) -> None:
+    def __init__(
+        self, app: Any, hosts: HostPolicy, private_address: tuple[str, int], private_key: str
+    ) -> None:
         self._app = app
         self._hosts = hosts
         self._private_address = private_address
@@ -117,7 +119,9 @@ class Gate:
                 code="host_not_allowed",
             )
         if changes_state(scope) and any(not same_origin(o, host[0]) for o in _headers(scope, b"origin")):
-            return Forbidden("A page of another origin may not ask this of Fireside.", code="origin_not_allowed")
+            return Forbidden(
+                "A page of another origin may not ask this of Fireside.", code="origin_not_allowed"
+            )
         if self._is_private(scope) and not self._has_key(scope):
             return Forbidden("This listener is for Fireside's own agent.", code="key_required")
         return None
@@ -128,7 +132,9 @@ class Gate:
 
     def _has_key(self, scope: Any) -> bool:
         given = _headers(scope, b"authorization")
-        return len(given) == 1 and hmac.compare_digest(given[0].encode(), f"Bearer {self._private_key}".encode())
+        return len(given) == 1 and hmac.compare_digest(
+            given[0].encode(), f"Bearer {self._private_key}".encode()
+        )
 
 
 def changes_state(scope: Any) -> bool:
@@ -164,17 +170,16 @@ def install_headers(app: Quart) -> None:
         return response
 
 
-async def json_body(incoming: Request | None = None) -> bytes:
+async def json_body() -> bytes:
     """The request's body, which must say that it is JSON.
 
     Raises:
         UnsupportedMedia: another content type: a form on a foreign page could have sent it.
         BadRequest: there is no body.
     """
-    source: Any = incoming or request
-    if source.mimetype != "application/json":
+    if request.mimetype != "application/json":
         raise UnsupportedMedia("The body must be JSON, with `Content-Type: application/json`.")
-    body = await source.get_data()
+    body = await request.get_data()
     if not body:
         raise BadRequest("invalid JSON body: it is empty")
-    return body
+    return body if isinstance(body, bytes) else body.encode()

@@ -51,8 +51,9 @@ class ChatMessage:
 class TextModel:
     """Tokenizer, chat template and detokenizer of one model.
 
-    The tokenizer is not safe in two threads at once, and a long text takes seconds: all of it runs on
-    one thread of its own, so that the event loop never waits for it.
+    The tokenizer is not safe in two threads at once, and a long text takes seconds: rendering and
+    tokenizing run on one thread of their own, so that the event loop never waits for them. A detokenizer
+    is cheap and belongs to its answer.
     """
 
     def __init__(self, tokenizer: Any, config: ModelConfig, executor: ThreadPoolExecutor) -> None:
@@ -61,6 +62,7 @@ class TextModel:
         self.defaults = config.defaults
         self.context_window = config.context_window
         self.stop_ids: tuple[int, ...] = tuple(sorted(tokenizer.eos_token_ids))
+        self._longest_token = max(map(len, tokenizer.get_vocab()), default=1)
 
     @classmethod
     async def load(cls, folder: Path) -> TextModel:
@@ -71,6 +73,11 @@ class TextModel:
         except BaseException:
             executor.shutdown(wait=False)
             raise
+
+    def surely_too_long(self, messages: Sequence[ChatMessage]) -> bool:
+        """Whether no tokenization could make a conversation fit; told without tokenizing it."""
+        characters = sum(len(message.content) for message in messages)
+        return characters > self.context_window * self._longest_token
 
     async def render(self, messages: Sequence[ChatMessage]) -> list[int]:
         """The prompt of a conversation, ready for the answer, as token ids.
@@ -96,8 +103,10 @@ class TextModel:
         plain = [{"role": m.role, "content": m.content} for m in messages]
         try:
             ids = self._tokenizer.apply_chat_template(plain, add_generation_prompt=True, tokenize=True)
-        except (TemplateError, TypeError) as error:
-            raise BadRequest(f"The model's chat template refuses this conversation: {error}", param="messages") from error
+        except (TemplateError, TypeError, ValueError) as error:
+            raise BadRequest(
+                f"The model's chat template refuses this conversation: {error}", param="messages"
+            ) from error
         return list(ids)
 
 
@@ -132,7 +141,17 @@ def read_config(folder: Path) -> ModelConfig:
     return ModelConfig(
         context_window=text_config.get("max_position_embeddings", _FALLBACK_CONTEXT),
         eos_token_ids=sorted(stop_ids) or None,
-        defaults=Defaults(generation.get("temperature"), generation.get("top_p"), generation.get("top_k")),
+        defaults=_defaults(generation),
+    )
+
+
+def _defaults(generation: dict[str, Any]) -> Defaults:
+    """What is usable of a generation_config.json; a model with a strange one still answers."""
+    temperature, top_p, top_k = (generation.get(name) for name in ("temperature", "top_p", "top_k"))
+    return Defaults(
+        temperature=float(temperature) if isinstance(temperature, int | float) and temperature >= 0 else None,
+        top_p=float(top_p) if isinstance(top_p, int | float) and 0 <= top_p <= 1 else None,
+        top_k=int(top_k) if isinstance(top_k, int | float) and 0 <= top_k < 2**31 else None,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quart import Blueprint, Response, send_from_directory
+from quart import Blueprint, Response
+from quart import send_from_directory as send  # pyright: ignore[reportUnknownVariableType]
 
 _REVALIDATE = "no-cache"
 
@@ -21,7 +22,7 @@ def create_blueprint(folder: Path) -> Blueprint:
     blueprint = Blueprint("page", __name__)
 
     async def file(name: str, cache: str = _REVALIDATE, mimetype: str | None = None) -> Response:
-        response = await send_from_directory(folder, name, mimetype=mimetype, conditional=True, cache_timeout=0)
+        response = await send(folder, name, mimetype=mimetype, conditional=True, cache_timeout=0)
         response.headers["Cache-Control"] = cache
         return response
 

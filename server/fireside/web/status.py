@@ -92,7 +92,11 @@ def _stats(source: StatusSource) -> dict[str, Any]:
     engine = source.engine()
     ready = engine.ready if engine else None
     return {
-        "server": {"version": __version__, "model": status.model and status.model.id, "started_at": source.started_at},
+        "server": {
+            "version": __version__,
+            "model": status.model and status.model.id,
+            "started_at": source.started_at,
+        },
         "engine": {
             "mode": source.mode,
             "phase": status.phase,
