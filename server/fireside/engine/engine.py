@@ -20,7 +20,6 @@ from fireside.engine.status import StatusBoard
 log = logging.getLogger(__name__)
 
 _BACKOFF_S = (0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
-_QUICK_DEATH_S = 10.0
 _MAX_DEATHS_WHILE_LOADING = 5
 _STUCK_AFTER_S = 120.0
 
@@ -53,6 +52,7 @@ class Engine:
         self._last_report = time.monotonic()
         self._restarts = 0
         self._kv_bytes = 0
+        self._stepped = False
         self._failure: str | None = None
         self._locating: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -110,17 +110,17 @@ class Engine:
             self._announce()
 
     async def _supervise(self) -> None:
-        quick_deaths = deaths_while_loading = 0
+        useless_cores = deaths_while_loading = 0
         try:
             while deaths_while_loading < _MAX_DEATHS_WHILE_LOADING:
-                await asyncio.sleep(_BACKOFF_S[min(quick_deaths, len(_BACKOFF_S) - 1)])
-                born = time.monotonic()
+                await asyncio.sleep(_BACKOFF_S[min(useless_cores, len(_BACKOFF_S) - 1)])
+                self._stepped = False
                 self._link = await CoreLink.spawn(self._config.command, self._config.start)
                 if (failure := await self._follow(self._link)) is not None:
                     self._fail(failure)
                     return
                 deaths_while_loading = 0 if self._ready else deaths_while_loading + 1
-                quick_deaths = quick_deaths + 1 if time.monotonic() - born < _QUICK_DEATH_S else 0
+                useless_cores = 0 if self._stepped else useless_cores + 1
                 await self._bury(self._link)
             self._fail(f"The engine ended {deaths_while_loading} times while loading the model; see the log.")
         except Exception as error:
@@ -154,6 +154,7 @@ class Engine:
         return failure
 
     def _on_step(self, step: wire.Step) -> None:
+        self._stepped = True
         self._kv_bytes = step.kv_bytes
         for progress in step.prefill:
             if row := self._roster.get(progress.id):
