@@ -47,6 +47,13 @@ def server(template_home: Path) -> Iterator[Server]:
         yield running.wait_ready()
 
 
+@pytest.fixture(scope="session")
+def dying(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose core may be killed: it is there again for the next test."""
+    with serving(prepared_home(tmp_path_factory.mktemp("dying"), server.home)) as running:
+        yield running.wait_ready()
+
+
 @pytest.fixture
 def home(server: Server, tmp_path: Path) -> Path:
     """A fresh home that starts quickly."""

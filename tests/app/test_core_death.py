@@ -3,7 +3,6 @@
 import json
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,10 @@ import httpx
 import pytest
 
 from support.chat import chatting
-from support.server import Server, prepared_home, serving
+from support.server import Server, serving
 
 LONG = [{"role": "user", "content": "Write a long story about a lighthouse keeper and the sea."}]
-TOKENS = 60
-
-
-@pytest.fixture(scope="module")
-def dying(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server whose core may be killed: it is there again for the next test."""
-    with serving(prepared_home(tmp_path_factory.mktemp("dying"), server.home)) as running:
-        yield running.wait_ready()
+TOKENS = 48
 
 
 def stream(server: Server, **body: Any) -> Any:
@@ -54,7 +46,7 @@ def test_an_answer_survives_three_deaths_of_the_core_unchanged(
     dying: Server, sampling: dict[str, Any]
 ) -> None:
     whole, _ = read(dying, **sampling)
-    interrupted, resumed = read(dying, kill_after=(5, 20, 40), **sampling)
+    interrupted, resumed = read(dying, kill_after=(4, 16, 32), **sampling)
     assert interrupted == whole
     assert resumed == 3
 
@@ -106,7 +98,7 @@ def test_the_one_request_that_kills_the_core_fails_and_the_others_finish(home: P
 
 
 def _post(server: Server, messages: list[Any]) -> httpx.Response:
-    body = {"messages": messages, "max_tokens": 30, "temperature": 0}
+    body = {"messages": messages, "max_tokens": 12, "temperature": 0}
     return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=180)
 
 

@@ -1,6 +1,7 @@
 """A real Chromium, and a page in it that may not complain."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,16 @@ from support.server import Server
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, and run them last.
+
+    Playwright's event loop keeps running on the main thread until the session ends, and no other can
+    run there meanwhile.
+    """
+    here = Path(__file__).parent
     for item in items:
-        if "tests/browser" in item.path.as_posix():
+        if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.browser)
+    items.sort(key=lambda item: item.path.is_relative_to(here))
 
 
 @pytest.fixture(scope="session")

@@ -174,13 +174,12 @@ def test_the_page_shows_the_model_loading_and_answers_when_it_is_there(home: Pat
         expect(pill).to_have_attribute("data-phase", "ready")
 
 
-def test_a_dying_engine_is_shown_and_the_answer_goes_on(home: Path, browser: Browser) -> None:
-    with serving(home) as server, opened(browser) as page:
-        server.wait_ready()
-        page.goto(server.url)
+def test_a_dying_engine_is_shown_and_the_answer_goes_on(dying: Server, browser: Browser) -> None:
+    with opened(browser) as page:
+        page.goto(dying.url)
         send(page, STORY)
         expect(answers(page).locator(".block").first).to_contain_text(re.compile(r"\w+ \w+"))
-        server.kill_core()
+        dying.kill_core()
         expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "restarting")
         expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "ready", timeout=60_000)
         before = answers(page).first.inner_text()
