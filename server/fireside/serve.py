@@ -10,6 +10,7 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from typing import Any
 
 from hypercorn.asyncio import serve as hypercorn_serve
 
@@ -81,6 +82,7 @@ async def _serve(app: Application, listeners: list[Listener]) -> None:
 
     async def shutdown() -> None:
         await stop.wait()
+        loop.set_exception_handler(_on_leftover)
         _leave_later(app)
         await app.close()
 
@@ -105,6 +107,12 @@ def _on_signal(app: Application, stop: asyncio.Event) -> None:
 def _on_run_ended(task: asyncio.Task[None], stop: asyncio.Event) -> None:
     if not task.cancelled() and task.exception() is not None:
         stop.set()
+
+
+def _on_leftover(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A connection that did not end in time is cancelled; that is no error worth a traceback."""
+    if not isinstance(context.get("exception"), asyncio.CancelledError):
+        loop.default_exception_handler(context)
 
 
 def _leave_later(app: Application) -> None:
