@@ -105,10 +105,16 @@ def _top_level(tokens: "list[Token]") -> "Iterator[list[Token]]":
             group = []
 
 
+_MAX_NESTING = 120
+"""What is nested deeper is not shown, so it is more than anybody writes; a list takes two levels. The
+parser is recursive, which is what bounds it."""
+
+
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    options = {"html": False, "maxNesting": _MAX_NESTING}
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     parser.validateLink = _is_live  # pyright: ignore[reportAttributeAccessIssue]
     return parser
 

@@ -266,3 +266,9 @@ def test_the_work_for_a_long_answer_grows_with_its_length_only(monkeypatch: pyte
         return parsed
 
     assert characters_parsed(400) < 4.5 * characters_parsed(100)
+
+
+def test_text_is_shown_however_deeply_people_nest_it() -> None:
+    items = "\n".join("  " * depth + f"- item{depth}" for depth in range(50))
+    assert "item49" in "".join(render_blocks(items))
+    assert "SECRET" in "".join(render_blocks("> " * 100 + "SECRET"))

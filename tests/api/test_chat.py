@@ -92,6 +92,11 @@ def test_top_k_of_one_is_greedy(client: openai.OpenAI) -> None:
     assert ask(client, COUNT, temperature=2, extra_body={"top_k": 1}).choices[0].message.content == greedy
 
 
+def test_the_narrowest_top_p_is_greedy(client: openai.OpenAI) -> None:
+    greedy = ask(client, COUNT).choices[0].message.content
+    assert ask(client, COUNT, temperature=2, top_p=1e-46).choices[0].message.content == greedy
+
+
 def test_a_stop_text_ends_the_answer_and_is_not_part_of_it(client: openai.OpenAI) -> None:
     whole = ask(client, COUNT, max_tokens=40).choices[0].message.content
     stop = whole[15:18]

@@ -127,6 +127,7 @@ def test_every_answer_has_the_security_headers(server: Server, path: str) -> Non
         ("DELETE", "/v1/models", 405),
         ("GET", "/assets/../pyproject.toml", 404),
         ("GET", "/assets/%2e%2e/pyproject.toml", 404),
+        ("GET", "/assets/" + "a" * 300, 404),
     ],
 )
 def test_errors_have_one_shape(server: Server, method: str, path: str, status: int) -> None:

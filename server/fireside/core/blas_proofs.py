@@ -27,7 +27,8 @@ log = logging.getLogger(__name__)
 def library_key(path: Path, *more: object) -> str:
     """Everything that a finding about a library depends on, as one short name.
 
-    That is the file itself, wherever it lies, MLX, the CPU, the variables that steer such libraries, and `more`.
+    That is the file itself, wherever it lies, MLX, the CPU, the variables that steer such libraries,
+    and `more`.
 
     Raises:
         OSError: there is no such file.

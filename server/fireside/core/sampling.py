@@ -12,6 +12,9 @@ Sampler = Callable[[mx.array], mx.array]
 _COLDEST = 1e-4
 """Below it, float32 log-probabilities overflow when they are divided by the temperature."""
 
+_NARROWEST = 1e-6
+"""Below it, `top_p` leaves the most likely token alone, and float32 would round it to nothing at all."""
+
 _MASK = (1 << 64) - 1
 
 
@@ -22,7 +25,7 @@ def make_sampler(sampling: Sampling, index: int, vocab_size: int) -> Sampler:
         index: of the first token to draw; above 0 when a row is taken up again.
         vocab_size: `top_k` from here on means off.
     """
-    if sampling.temperature < _COLDEST:
+    if sampling.temperature < _COLDEST or 0 < sampling.top_p < _NARROWEST:
         return greedy_sampler
     return _SeededSampler(sampling, index, vocab_size)
 

@@ -65,7 +65,7 @@ class Engine:
     @property
     def kv_bytes(self) -> int:
         """Of the rows in the core, after the latest step."""
-        return self._kv_bytes
+        return self._kv_bytes if self._roster.running else 0
 
     @property
     def stuck(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import logging
 import os
 import sys
 from pathlib import Path
@@ -28,6 +29,8 @@ def import_text_parts() -> Any:
     _bare_package()
     # Said at every start otherwise: that there is no PyTorch, which nothing here needs.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    # A text longer than the model's window is refused by us, with the numbers.
+    logging.getLogger("transformers.tokenization_utils_base").setLevel(logging.ERROR)
     return importlib.import_module(f"{_NAME}.tokenizer_utils")
 
 

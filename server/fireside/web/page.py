@@ -7,6 +7,8 @@ from pathlib import Path
 from quart import Blueprint, Response
 from quart import send_from_directory as send  # pyright: ignore[reportUnknownVariableType]
 
+from fireside.http.errors import NotFound
+
 _REVALIDATE = "no-cache"
 
 
@@ -22,7 +24,11 @@ def create_blueprint(folder: Path) -> Blueprint:
     blueprint = Blueprint("page", __name__)
 
     async def file(name: str, cache: str = _REVALIDATE, mimetype: str | None = None) -> Response:
-        response = await send(folder, name, mimetype=mimetype, conditional=True, cache_timeout=0)
+        try:
+            response = await send(folder, name, mimetype=mimetype, conditional=True, cache_timeout=0)
+        except OSError as error:
+            # A name that no file system can hold.
+            raise NotFound(f"There is no file {name[:80]!r}.") from error
         response.headers["Cache-Control"] = cache
         return response
 

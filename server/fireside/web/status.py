@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from quart import Blueprint, Response
+from quart import Blueprint, Response, request
 
 from fireside import __version__
 from fireside.engine.engine import Engine
@@ -76,6 +76,8 @@ def create_blueprint(source: StatusSource) -> Blueprint:
 
     @blueprint.get("/api/status/events")
     async def events() -> Response:
+        if request.method == "HEAD":
+            return Response(content_type="text/event-stream")
         return stream_response(_events(source), _KEEP_ALIVE_S)
 
     return blueprint
