@@ -14,7 +14,7 @@ from support.chat import chatting
 from support.server import Server, serving
 
 LONG = [{"role": "user", "content": "Write a long story about a lighthouse keeper and the sea."}]
-TOKENS = 48
+TOKENS = 32
 
 
 def stream(server: Server, **body: Any) -> Any:
@@ -46,7 +46,7 @@ def test_an_answer_survives_three_deaths_of_the_core_unchanged(
     dying: Server, sampling: dict[str, Any]
 ) -> None:
     whole, _ = read(dying, **sampling)
-    interrupted, resumed = read(dying, kill_after=(4, 16, 32), **sampling)
+    interrupted, resumed = read(dying, kill_after=(3, 10, 20), **sampling)
     assert interrupted == whole
     assert resumed == 3
 
