@@ -204,7 +204,8 @@ def with_float32_scales(folder: Path, copy: Path) -> Path:
     return copy
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody has just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -226,7 +227,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch) / "home"
-        ours, theirs = _free_port(), _free_port()
+        ours, theirs = free_port(), free_port()
         fireside = Target("Fireside", f"http://127.0.0.1:{ours}", "any")
         serve = [
             sys.executable,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -20,8 +20,6 @@ from fireside.runtime import LocalEngine
 from fireside.web import page, status
 from fireside_agent.agent import Agent
 from fireside_agent.socket import create_blueprint as agent_blueprint
-
-log = logging.getLogger(__name__)
 
 _MAX_BODY = 64 * 1024 * 1024
 
@@ -77,23 +75,17 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
     hosts = HostPolicy.of((*config.allow_hosts, config.host))
     gate = Gate(quart, hosts, private_address, private_key)
 
+    # In the order in which they are closed: the agent's turns end before what they ask.
+    parts = [part for part in (agent, local, other) if part is not None]
+
     async def run() -> None:
         board.update(phase="importing", detail="Loading Fireside")
-        if local is not None:
-            await local.start()
-        if other is not None:
-            other.start()
-        if agent is not None:
-            await agent.start()
-        if local is not None:
-            await local.import_ahead()
+        await asyncio.gather(*(part.start() for part in parts))
 
     async def close() -> None:
-        if agent is not None:
-            await agent.close()
-        for part in (local, other):
-            if part is not None:
-                await part.close()
+        board.update(phase="stopping", detail="Stopping")
+        for part in parts:
+            await part.close()
 
     return Application(gate, run, close, local.kill if local else _nothing)
 

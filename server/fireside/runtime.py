@@ -48,17 +48,13 @@ class LocalEngine:
         command = self._config.core_command
         self.engine = Engine(EngineConfig(command, start, self._open(source)), self._board)
         self.engine.start()
-
-    async def import_ahead(self) -> None:
-        """Import what the model's text side needs while its weights are loading."""
+        # What the model's text side needs is imported while its weights are loading.
         await asyncio.to_thread(import_text_parts)
 
     async def close(self) -> None:
         """End the core. Idempotent."""
         if self.engine is not None:
             await self.engine.close()
-        else:
-            self._board.update(phase="stopping", detail="Stopping")
         if self._text is not None:
             self._text.close()
 

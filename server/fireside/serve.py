@@ -20,8 +20,6 @@ from fireside.http.listening import CannotListen, Listener, hypercorn_config, li
 from fireside.http.security import is_loopback
 from fireside.instance import InstanceLock
 
-log = logging.getLogger(__name__)
-
 _STOP_WITHIN_S = 4.0
 _PRIVATE_HOST = "127.0.0.1"
 

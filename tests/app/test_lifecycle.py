@@ -2,13 +2,11 @@
 
 import http.client
 import json
-import os
 import resource
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,17 +22,9 @@ from websockets.sync.client import unix_connect
 
 from fireside import __version__
 from support.chat import Chat, chatting
-from support.server import Server, children, gone_within, serving
+from support.server import COMMAND, Server, children, gone_within, refused_start, serving
 
-COMMAND = [sys.executable, "-m", "fireside.cli"]
 LONG = "Write a long story about a lighthouse keeper and the sea."
-
-
-def start(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A start that is expected to fail."""
-    env = {**os.environ, "FIRESIDE_HOME": str(home)}
-    command = [*COMMAND, "serve", "--no-open", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
 
 
 def port_of(server: Server) -> int:
@@ -77,18 +67,18 @@ def test_the_status_stream_tells_every_phase_up_to_ready(home: Path) -> None:
 
 
 def test_a_taken_port_is_named_and_whether_fireside_has_it(server: Server, tmp_path: Path) -> None:
-    ours = start(tmp_path, "--port", str(port_of(server)))
+    ours = refused_start(tmp_path, "--port", str(port_of(server)))
     assert ours.returncode == 1
     assert f"Port {port_of(server)}" in ours.stderr
     assert "Fireside itself" in ours.stderr
     with socket.create_server(("127.0.0.1", 0)) as other:
-        theirs = start(tmp_path, "--port", str(other.getsockname()[1]))
+        theirs = refused_start(tmp_path, "--port", str(other.getsockname()[1]))
     assert theirs.returncode == 1
     assert "another program" in theirs.stderr
 
 
 def test_a_second_start_in_the_same_home_names_the_first(server: Server) -> None:
-    second = start(server.home, "--port", "0")
+    second = refused_start(server.home, "--port", "0")
     assert second.returncode == 1
     assert server.url in second.stderr
     assert str(server.process.pid) in second.stderr
@@ -104,7 +94,7 @@ def test_a_lock_left_behind_is_taken_over(home: Path) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7"])
 def test_an_address_that_others_can_reach_is_refused(tmp_path: Path, host: str) -> None:
-    refused = start(tmp_path, "--port", "0", "--host", host)
+    refused = refused_start(tmp_path, "--port", "0", "--host", host)
     assert refused.returncode == 1
     assert "API keys" in refused.stderr
 

@@ -1,10 +1,6 @@
 """Fireside in front of another server."""
 
-import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +9,9 @@ import openai
 import psutil
 import pytest
 
-from bench.serve import with_float32_scales
+from bench.serve import free_port, running, with_float32_scales
 from support.chat import chatting
-from support.server import Server, serving
+from support.server import Server, refused_start, serving
 
 
 @pytest.fixture(scope="module")
@@ -24,45 +20,12 @@ def stock(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     scratch = tmp_path_factory.mktemp("stock")
     folder = with_float32_scales(server.home / "models" / "SmolLM2-135M-Instruct", scratch / "model")
     (scratch / "hub").mkdir()
-    port = free_port()
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        "mlx_lm",
-        "server",
-        "--model",
-        str(folder),
-        "--port",
-        str(port),
-    ]
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(scratch / "hub")}
-    with (scratch / "log").open("w") as log:
-        process = subprocess.Popen(command, env=env, stdout=log, stderr=log)
-    try:
-        wait_until_it_answers(f"http://127.0.0.1:{port}/v1/models")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until_it_answers(url: str) -> None:
-    for _ in range(600):
-        try:
-            if httpx.get(url).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"{url} does not answer")
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    serve = ["-m", "mlx_lm", "server", "--model", str(folder), "--port", str(port)]
+    command = [sys.executable, "-W", "ignore", *serve]
+    environment = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(scratch / "hub")}
+    with running(command, environment, f"{url}/v1/models", scratch / "log"):
+        yield url
 
 
 def test_a_chat_works_through_a_stock_server_and_no_core_is_started(stock: str, tmp_path: Path) -> None:
@@ -101,18 +64,6 @@ def test_the_key_is_sent_and_must_be_private(tmp_path: Path) -> None:
     key = tmp_path / "upstream.key"
     key.write_text("secret")
     key.chmod(0o644)
-    command = [
-        sys.executable,
-        "-m",
-        "fireside.cli",
-        "serve",
-        "--no-open",
-        "--port",
-        "0",
-        "--upstream",
-        "http://127.0.0.1:1",
-    ]
-    env = {**os.environ, "FIRESIDE_HOME": str(tmp_path)}
-    refused = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    refused = refused_start(tmp_path, "--port", "0", "--upstream", "http://127.0.0.1:1")
     assert refused.returncode == 1
     assert "chmod 600" in refused.stderr

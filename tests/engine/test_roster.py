@@ -19,6 +19,17 @@ def ids(rows: list[Row]) -> list[int]:
     return [name(r) for r in rows]
 
 
+def crashed_with_two() -> tuple[Roster, list[Row]]:
+    """A roster whose core has just died with two rows in it."""
+    roster = Roster(max_rows=8)
+    roster.core_up()
+    pair = [row(0), row(1)]
+    for r in pair:
+        roster.add(r)
+    roster.core_down()
+    return roster, pair
+
+
 def test_rows_wait_until_a_core_is_up_and_enter_in_order() -> None:
     roster = Roster(max_rows=2)
     rows = [row(n) for n in range(3)]
@@ -84,12 +95,7 @@ def test_a_row_that_crashes_the_core_twice_alone_without_progress_is_given_up() 
 
 
 def test_what_the_core_said_of_an_earlier_submission_counts_for_nothing() -> None:
-    roster = Roster(max_rows=8)
-    roster.core_up()
-    pair = [row(0), row(1)]
-    for r in pair:
-        roster.add(r)
-    roster.core_down()
+    roster, pair = crashed_with_two()
     roster.core_up()
     before = pair[0].submission
     roster.progressed(pair[0])
@@ -111,12 +117,7 @@ def test_progress_between_two_crashes_wipes_the_first_one_out() -> None:
 
 
 def test_a_crash_in_company_counts_against_nobody() -> None:
-    roster = Roster(max_rows=8)
-    roster.core_up()
-    pair = [row(0), row(1)]
-    for r in pair:
-        roster.add(r)
-    roster.core_down()
+    _, pair = crashed_with_two()
     assert [r.strikes for r in pair] == [0, 0]
 
 

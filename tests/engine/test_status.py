@@ -38,6 +38,7 @@ async def test_nothing_is_said_where_nothing_changed() -> None:
 async def test_readers_end_when_the_engine_stops() -> None:
     board = StatusBoard()
     board.update(phase="stopping")
+    board.update(phase="loading")
     assert [status.phase async for status in board.follow()] == ["stopping"]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import psutil
 
+COMMAND = (sys.executable, "-m", "fireside.cli")
 READY_WITHIN_S = 120.0
 _ADDRESS = re.compile(r" at (http://\S+|/\S+)")
 
@@ -98,7 +99,7 @@ def serving(
     """
     log = home / "stderr.log"
     home.mkdir(parents=True, exist_ok=True)
-    full = [*(command or (sys.executable, "-m", "fireside.cli")), "serve", "--no-open"]
+    full = [*(command or COMMAND), "serve", "--no-open"]
     if not any(a in ("--port", "--unix-socket") for a in arguments):
         full += ["--port", "0"]
     env = {**os.environ, "FIRESIDE_HOME": str(home), **environment}
@@ -110,6 +111,13 @@ def serving(
         yield Server(process, home, _address(process, log), log)
     finally:
         _end(process)
+
+
+def refused_start(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A start that is expected to end by itself, with what it printed."""
+    env = {**os.environ, "FIRESIDE_HOME": str(home)}
+    command = [*COMMAND, "serve", "--no-open", *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
 
 
 def _address(process: subprocess.Popen[str], log: Path) -> str:

@@ -92,13 +92,12 @@ class Upstream:
         self._client: Any = None
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start watching."""
         self._task = asyncio.create_task(self._watch(), name="upstream")
 
     async def close(self) -> None:
         """Stop watching and drop the connections. Idempotent."""
-        self._board.update(phase="stopping", detail="Stopping")
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -112,9 +111,9 @@ class Upstream:
             EngineError: it cannot be reached.
             NotFound: it does not have the route.
         """
+        client = await self._open()
         import httpx
 
-        client = await self._open()
         outgoing = client.build_request(
             request.method, path, content=body, headers=self._headers(request.headers)
         )
@@ -160,9 +159,9 @@ class Upstream:
         Raises:
             EngineError: it cannot be reached, or names no model and none was named for it.
         """
+        client = await self._open()
         import httpx
 
-        client = await self._open()
         try:
             answer = await client.get(
                 "/v1/models", headers=self._headers(Headers()), timeout=_CONNECT_TIMEOUT_S
@@ -187,13 +186,14 @@ class Upstream:
         self._board.update(phase="ready", detail="Ready", model=info, error=None)
 
     async def _open(self) -> httpx.AsyncClient:
-        # Slow to import, and needed only here.
-        httpx = await asyncio.to_thread(importlib.import_module, "httpx")
+        """The client; its library, slow to import and needed only here, is loaded off the loop first."""
         if self._client is None:
-            timeout = httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S)
-            limits = httpx.Limits(max_connections=None)
-            self._client = httpx.AsyncClient(
-                base_url=self._config.base, timeout=timeout, limits=limits, trust_env=False
+            httpx = await asyncio.to_thread(importlib.import_module, "httpx")
+            self._client = self._client or httpx.AsyncClient(
+                base_url=self._config.base,
+                timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
+                limits=httpx.Limits(max_connections=None),
+                trust_env=False,
             )
         return self._client
 

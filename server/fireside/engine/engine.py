@@ -82,7 +82,6 @@ class Engine:
 
     async def close(self) -> None:
         """End the core and every request. Idempotent."""
-        self._board.update(phase="stopping", detail="Stopping")
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})

@@ -67,11 +67,7 @@ class Roster:
     def remove(self, row: Row) -> Changes:
         """A row is not wanted any more. Removing it twice is harmless."""
         submission = row.submission
-        was_running = self._running.pop(submission, None) is not None
-        self._trial = None if self._trial is row else self._trial
-        for line in (self._waiting, self._suspects, self._cleared):
-            if row in line:
-                line.remove(row)
+        was_running = self._drop(row)
         changes = self._fill()
         if was_running:
             changes.cancel.append(submission)
@@ -79,9 +75,8 @@ class Roster:
 
     def finished(self, row: Row) -> Changes:
         """The core has ended a row by itself."""
-        changes = self.remove(row)
-        changes.cancel.clear()
-        return changes
+        self._drop(row)
+        return self._fill()
 
     def progressed(self, row: Row) -> Changes:
         """A row produced a token: it is no suspect any more."""
@@ -119,6 +114,14 @@ class Roster:
                 given_up.append(rows.pop())
         self._suspects.extendleft(reversed(rows))
         return given_up
+
+    def _drop(self, row: Row) -> bool:
+        """Forget a row wherever it is; tells whether it was in the core."""
+        self._trial = None if self._trial is row else self._trial
+        for line in (self._waiting, self._suspects, self._cleared):
+            if row in line:
+                line.remove(row)
+        return self._running.pop(row.submission, None) is not None
 
     def _fill(self) -> Changes:
         """Submit as many rows as may run now: one while somebody is under suspicion."""

@@ -54,9 +54,9 @@ class StatusBoard:
         return msgspec.structs.replace(self._status, seconds=round(time.monotonic() - self._since, 2))
 
     def update(self, **changes: Any) -> None:
-        """Replace fields of the status; says nothing where nothing changed."""
+        """Replace fields of the status; says nothing where nothing changed. `stopping` is the last one."""
         status = msgspec.structs.replace(self._status, **changes)
-        if status == self._status:
+        if status == self._status or self._status.phase == "stopping":
             return
         if status.phase != self._status.phase:
             self._since = time.monotonic()
