@@ -71,6 +71,7 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     from fireside.http.listening import CannotListen, Listener
     from fireside.instance import AlreadyRunning
     from fireside.serve import open_browser, run
+    from fireside_agent.errors import StorageError
 
     wants_browser = config.open_browser and not config.api_only and sys.stdout.isatty()
 
@@ -85,7 +86,7 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
         if wants_browser and error.holder.address and error.holder.address.startswith("http"):
             open_browser(error.holder.address)
         raise click.ClickException(str(error)) from error
-    except (CannotListen, UpstreamError) as error:
+    except (CannotListen, UpstreamError, StorageError) as error:
         raise click.ClickException(str(error)) from error
 
 

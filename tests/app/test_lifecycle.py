@@ -6,10 +6,11 @@ import resource
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -252,3 +253,19 @@ def test_damaged_weights_are_found_by_the_first_inference_and_not_by_a_user(
     with serving(home, "--model", str(folder)) as damaged:
         assert "finite" in wait_for_phase(damaged, "failed")["error"]
         assert httpx.get(f"{damaged.url}/health").status_code == 503
+
+
+def test_a_database_of_a_newer_fireside_is_refused_in_plain_words(home: Path) -> None:
+    with serving(home) as server:
+        server.wait_ready()
+    with closing(sqlite3.connect(home / "fireside.db")) as database:
+        columns = "migration_set, name, applied_at"
+        database.execute(
+            f"INSERT INTO _sqlite_migrations ({columns}) SELECT migration_set, 'm999_later', applied_at"
+            " FROM _sqlite_migrations LIMIT 1"
+        )
+        database.commit()
+    refused = refused_start(home, "--port", "0")
+    assert refused.returncode == 1
+    assert "m999_later" in refused.stderr
+    assert "Traceback" not in refused.stderr
