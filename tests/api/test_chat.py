@@ -168,12 +168,12 @@ def test_several_chats_at_once_say_what_each_says_alone(server: Server, client: 
     questions: list[Any] = [
         [{"role": "user", "content": f"Name a {thing}."}] for thing in ("city", "bird", "colour", "river")
     ]
-    alone = [ask(client, q).choices[0].message.content for q in questions]
+    alone = [ask(client, q, max_tokens=12).choices[0].message.content for q in questions]
 
     async def together() -> list[str]:
         async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="unused") as many:
             calls = [
-                many.chat.completions.create(model="any", messages=q, temperature=0, max_tokens=24)
+                many.chat.completions.create(model="any", messages=q, temperature=0, max_tokens=12)
                 for q in questions
             ]
             return [a.choices[0].message.content or "" for a in await asyncio.gather(*calls)]

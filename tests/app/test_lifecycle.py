@@ -255,10 +255,12 @@ def test_damaged_weights_are_found_by_the_first_inference_and_not_by_a_user(
         assert httpx.get(f"{damaged.url}/health").status_code == 503
 
 
-def test_a_database_of_a_newer_fireside_is_refused_in_plain_words(home: Path) -> None:
-    with serving(home) as server:
-        server.wait_ready()
-    with closing(sqlite3.connect(home / "fireside.db")) as database:
+def test_a_database_of_a_newer_fireside_is_refused_in_plain_words(server: Server, home: Path) -> None:
+    with (
+        closing(sqlite3.connect(server.home / "fireside.db")) as current,
+        closing(sqlite3.connect(home / "fireside.db")) as database,
+    ):
+        current.backup(database)
         columns = "migration_set, name, applied_at"
         database.execute(
             f"INSERT INTO _sqlite_migrations ({columns}) SELECT migration_set, 'm999_later', applied_at"
