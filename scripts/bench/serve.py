@@ -1,10 +1,10 @@
 """Fireside beside a stock `mlx_lm.server` on the same model folder and prompts.
 
-    .venv/bin/python scripts/bench/serve.py [--rounds 5] [--json FILE]
+    .venv/bin/python scripts/bench/serve.py [--model FOLDER] [--task TEXT] [--rounds 5] [--json FILE]
 
 Both servers stay up and are measured in turn, A B A B …, so that a machine whose speed drifts slows
-both. The peer gets a copy of the 4-bit folder whose scales are float32: with the original's float16
-ones MLX's 4-bit product on a CPU is about 40 times slower, and the peer should be at its best. Each
+both. The peer gets a copy of the folder in which 16-bit floats are float32: with the default model's
+float16 scales MLX's 4-bit product on a CPU is about 40 times slower, and the peer should be at its best. Each
 figure is the median of the rounds, each ratio the median of the pairs' ratios. No two prompts share a
 prefix worth caching, so prompt caches play no part.
 """
@@ -27,10 +27,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import cast
 
 import httpx
-import numpy as np
-from safetensors.numpy import load_file, save_file
 
 _WORDS = (
     "river stone cloud garden letter window orange quiet metal summer engine paper bridge copper valley "
@@ -99,17 +98,18 @@ async def ask(client: httpx.AsyncClient, target: Target, prompt: str, max_tokens
 class Prompts:
     """Prompts of which no two begin alike, the same ones for both servers."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, task: str) -> None:
         self._rng = random.Random(seed)
+        self._task = task
 
     def long(self, tokens: int) -> str:
         """About so many tokens, most of them one word each."""
         return "Sum up: " + " ".join(self._rng.choice(_WORDS) for _ in range(tokens - 40))
 
     def story(self) -> str:
-        """Something that takes a small model far more than a hundred tokens to answer."""
+        """Something that takes the model far more than a hundred tokens to answer."""
         words = " ".join(self._rng.sample(_WORDS, 3)).capitalize()
-        return f"{words}: write a long story with many details about these."
+        return f"{words}. {self._task}"
 
 
 async def prefill(client: httpx.AsyncClient, target: Target, prompts: Prompts) -> float:
@@ -142,15 +142,15 @@ _MEASURES: dict[str, Callable[[httpx.AsyncClient, Target, Prompts], Awaitable[fl
 }
 
 
-async def compare(fireside: Target, peer: Target, rounds: int) -> list[Row]:
+async def compare(fireside: Target, peer: Target, rounds: int, task: str) -> list[Row]:
     """Measure both in turn, after one round that is not counted."""
     rows: list[Row] = []
     async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
         for name, measure in _MEASURES.items():
             pairs: list[tuple[float, float]] = []
             for number in range(rounds + 1):
-                ours = await measure(client, fireside, Prompts(number))
-                theirs = await measure(client, peer, Prompts(number))
+                ours = await measure(client, fireside, Prompts(number, task))
+                theirs = await measure(client, peer, Prompts(number, task))
                 pairs.append((ours, theirs))
                 print(f"{name}: {ours:.1f} / {theirs:.1f}", file=sys.stderr)
             counted = pairs[1:]
@@ -194,13 +194,16 @@ def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> 
     raise SystemExit(f"{url} did not become ready:\n{log.read_text()}")
 
 
-def with_float32_scales(folder: Path, copy: Path) -> Path:
-    """The same 4-bit model with every float16 array as float32."""
+def in_float32(folder: Path, copy: Path) -> Path:
+    """The same model with every 16-bit float as float32: MLX on a CPU is many times slower with those."""
+    import mlx.core as mx
+
     shutil.copytree(folder, copy)
-    file = copy / "model.safetensors"
-    arrays = load_file(file)
-    wide = {name: a.astype(np.float32) if a.dtype == np.float16 else a for name, a in arrays.items()}
-    save_file(wide, file, {"format": "mlx"})
+    file = str(copy / "model.safetensors")
+    arrays = cast("dict[str, mx.array]", mx.load(file))
+    narrow = (mx.float16, mx.bfloat16)
+    wide = {name: a.astype(mx.float32) if a.dtype in narrow else a for name, a in arrays.items()}
+    mx.save_safetensors(file, wide, {"format": "mlx"})
     return copy
 
 
@@ -222,6 +225,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--model", type=Path, help="a model folder instead of the default model")
+    parser.add_argument(
+        "--task", default="Write a long story with many details about these.", help="what chats ask"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path, help="also write the rows there")
     arguments = parser.parse_args()
@@ -239,14 +246,17 @@ def main() -> None:
             "--port",
             str(ours),
         ]
+        if arguments.model:
+            serve += ["--model", str(arguments.model)]
         with running(
             serve, {"FIRESIDE_HOME": str(home)}, f"{fireside.url}/health", Path(scratch) / "fireside.log"
         ):
-            folder = with_float32_scales(home / "models" / "SmolLM2-135M-Instruct", Path(scratch) / "peer")
+            model = arguments.model or home / "models" / "SmolLM2-135M-Instruct"
+            folder = in_float32(model, Path(scratch) / "peer")
             peer = Target("mlx_lm.server", f"http://127.0.0.1:{theirs}", str(folder))
             stock = [sys.executable, "-m", "mlx_lm", "server", "--model", str(folder), "--port", str(theirs)]
             with running(stock, {"HF_HUB_OFFLINE": "1"}, f"{peer.url}/health", Path(scratch) / "peer.log"):
-                rows = asyncio.run(compare(fireside, peer, arguments.rounds))
+                rows = asyncio.run(compare(fireside, peer, arguments.rounds, arguments.task))
     print(_table(rows))
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=2))

@@ -102,7 +102,10 @@ class TextModel:
 
         plain = [{"role": m.role, "content": m.content} for m in messages]
         try:
-            ids = self._tokenizer.apply_chat_template(plain, add_generation_prompt=True, tokenize=True)
+            # mlx-lm turns thinking on by default; thoughts are not told from the answer yet.
+            ids = self._tokenizer.apply_chat_template(
+                plain, add_generation_prompt=True, tokenize=True, enable_thinking=False
+            )
         except (TemplateError, TypeError, ValueError) as error:
             raise BadRequest(
                 f"The model's chat template refuses this conversation: {error}", param="messages"

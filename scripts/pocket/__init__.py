@@ -1,0 +1,1 @@
+"""How the pocket models under tests/models are made: data, tokenizer, training, export, evaluation."""
