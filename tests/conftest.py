@@ -35,15 +35,16 @@ def chromium_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def template_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the model has been converted and the BLAS proven; copies of it start quickly."""
-    return tmp_path_factory.mktemp("template")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The Fireside that tests share as long as they neither kill nor reconfigure it; `pocket` answers."""
+    with serving(tmp_path_factory.mktemp("shared")) as running:
+        yield running.wait_ready()
 
 
 @pytest.fixture(scope="session")
-def server(template_home: Path) -> Iterator[Server]:
-    """The Fireside that tests share as long as they neither kill nor reconfigure it."""
-    with serving(template_home) as running:
+def default_server(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A shared Fireside with the model that users get by default, for answers that need knowledge."""
+    with serving(prepared_home(tmp_path_factory.mktemp("default"), server.home), model=None) as running:
         yield running.wait_ready()
 
 

@@ -45,9 +45,9 @@ def reference(folder: Path) -> list[str]:
     return answers
 
 
-def test_greedy_answers_equal_those_of_mlx_lm(server: Server) -> None:
+def test_greedy_answers_equal_those_of_mlx_lm(default_server: Server) -> None:
     ours: list[str] = []
     for question in QUESTIONS:
         body = {"messages": [{"role": "user", "content": question}], "temperature": 0, "max_tokens": TOKENS}
-        ours.append(server.post("/v1/chat/completions", body)["choices"][0]["message"]["content"])
-    assert ours == reference(server.home / "models" / "SmolLM2-135M-Instruct")
+        ours.append(default_server.post("/v1/chat/completions", body)["choices"][0]["message"]["content"])
+    assert ours == reference(default_server.home / "models" / "SmolLM2-135M-Instruct")

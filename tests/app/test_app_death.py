@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from support.chat import Chat, chatting
+from support.chat import LONG, Chat, chatting
 from support.server import children, gone_within, serving
 
 ROUNDS = int(os.environ.get("FIRESIDE_CHAOS_ROUNDS", "1"))
-LONG = "Write a long story about a lighthouse keeper and the sea."
 SHOWN_BEFORE_S = 0.3
 
 

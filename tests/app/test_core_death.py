@@ -10,15 +10,15 @@ from typing import Any
 import httpx
 import pytest
 
-from support.chat import chatting
-from support.server import Server, serving
+from support.chat import LONG, chatting
+from support.server import POCKET, Server, serving
 
-LONG = [{"role": "user", "content": "Write a long story about a lighthouse keeper and the sea."}]
-TOKENS = 32
+ASKED = [{"role": "user", "content": LONG}]
+TOKENS = 400
 
 
 def stream(server: Server, **body: Any) -> Any:
-    body = {"messages": LONG, "max_tokens": TOKENS, "stream": True, "return_progress": True, **body}
+    body = {"messages": ASKED, "max_tokens": TOKENS, "stream": True, "return_progress": True, **body}
     return httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=180)
 
 
@@ -46,7 +46,7 @@ def test_an_answer_survives_three_deaths_of_the_core_unchanged(
     dying: Server, sampling: dict[str, Any]
 ) -> None:
     whole, _ = read(dying, **sampling)
-    interrupted, resumed = read(dying, kill_after=(3, 10, 20), **sampling)
+    interrupted, resumed = read(dying, kill_after=(3, 120, 240), **sampling)
     assert interrupted == whole
     assert resumed == 3
 
@@ -55,7 +55,7 @@ def test_the_page_is_told_and_the_turn_goes_on(dying: Server) -> None:
     restarts = dying.get("/api/status")["engine"]["restarts"]
     with chatting(dying) as chat:
         session = chat.new_session()
-        chat.prompt(session, LONG[0]["content"])
+        chat.prompt(session, LONG)
         chat.until(lambda f: f["type"] == "text_delta")
         dying.kill_core()
         chat.until(lambda f: f["type"] == "progress" and f["phase"] == "restarting")
@@ -70,18 +70,17 @@ def test_the_page_is_told_and_the_turn_goes_on(dying: Server) -> None:
 def test_a_core_that_dies_idle_is_replaced(dying: Server) -> None:
     killed = dying.kill_core()
     assert dying.core_pid(other_than=killed)
-    assert dying.post("/v1/chat/completions", {"messages": LONG, "max_tokens": 2})["choices"]
+    assert dying.post("/v1/chat/completions", {"messages": ASKED, "max_tokens": 2})["choices"]
 
 
-def test_the_one_request_that_kills_the_core_fails_and_the_others_finish(home: Path, server: Server) -> None:
+def test_the_one_request_that_kills_the_core_fails_and_the_others_finish(home: Path) -> None:
     poison = [{"role": "user", "content": "zyzzyva zyzzyva"}]
     command = (sys.executable, "-m", "support.poisoned")
-    with serving(
-        home, command=command, PYTHONPATH=str(Path(__file__).parents[1]), **_mark(server)
-    ) as poisoned:
+    tests = str(Path(__file__).parents[1])
+    with serving(home, command=command, PYTHONPATH=tests, FIRESIDE_TEST_POISON=_mark()) as poisoned:
         poisoned.wait_ready()
         questions = [
-            LONG,
+            ASKED,
             poison,
             [{"role": "user", "content": "Name a bird."}],
             [{"role": "user", "content": "Hi"}],
@@ -102,18 +101,17 @@ def _post(server: Server, messages: list[Any]) -> httpx.Response:
     return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=180)
 
 
-def _mark(server: Server) -> dict[str, str]:
+def _mark() -> str:
     """The token ids of the poisonous word, from the model's own tokenizer."""
     from tokenizers import Tokenizer
 
-    folder = server.home / "models" / "SmolLM2-135M-Instruct"
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    ids = tokenizer.encode(" zyzzyva", add_special_tokens=False).ids
-    return {"FIRESIDE_TEST_POISON": ",".join(map(str, ids))}
+    tokenizer = Tokenizer.from_file(str(POCKET / "tokenizer.json"))
+    ids = tokenizer.encode("zyzzyva", add_special_tokens=False).ids
+    return ",".join(map(str, ids))
 
 
 def test_a_client_that_leaves_stops_the_generation(server: Server) -> None:
-    body = {"messages": LONG, "max_tokens": 4000, "temperature": 1.5}
+    body = {"messages": ASKED, "max_tokens": 4000, "temperature": 1.5}
     with stream(server, **body) as reply:
         lines = reply.iter_lines()
         while '"content":"' not in next(lines).replace('"content":""', ""):
@@ -123,7 +121,7 @@ def test_a_client_that_leaves_stops_the_generation(server: Server) -> None:
 
 
 def test_a_client_that_leaves_before_a_whole_answer_stops_the_generation(server: Server) -> None:
-    body = {"messages": LONG, "max_tokens": 4000, "temperature": 1.5}
+    body = {"messages": ASKED, "max_tokens": 4000, "temperature": 1.5}
     with pytest.raises(httpx.ReadTimeout):
         httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=0.7)
     _assert_idle(server)

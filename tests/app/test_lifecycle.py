@@ -15,17 +15,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
-import numpy as np
 import psutil
 import pytest
-from safetensors.numpy import load_file, save_file
 from websockets.sync.client import unix_connect
 
 from fireside import __version__
-from support.chat import Chat, chatting
-from support.server import COMMAND, Server, children, gone_within, refused_start, serving
-
-LONG = "Write a long story about a lighthouse keeper and the sea."
+from support.chat import LONG, Chat, chatting
+from support.server import COMMAND, POCKET, Server, children, gone_within, refused_start, serving
 
 
 def port_of(server: Server) -> int:
@@ -165,14 +161,14 @@ def test_one_turn_under_a_unix_socket(home: Path, tmp_path: Path) -> None:
                     break
                 time.sleep(0.1)
             body = {
-                "messages": [{"role": "user", "content": "What is the capital of France?"}],
+                "messages": [{"role": "user", "content": "Repeat: one fine day"}],
                 "temperature": 0,
             }
             answer = client.post("/v1/chat/completions", json=body).json()
-            assert "Paris" in answer["choices"][0]["message"]["content"]
+            assert "one fine day" in answer["choices"][0]["message"]["content"]
             assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
             with _chat_over(path) as chat:
-                assert "Paris" in chat.ask(chat.new_session(), "What is the capital of France?")["text"]
+                assert "one fine day" in chat.ask(chat.new_session(), "Repeat: one fine day")["text"]
     assert not path.exists()
 
 
@@ -243,16 +239,23 @@ def test_the_version_is_printed() -> None:
 
 
 def test_damaged_weights_are_found_by_the_first_inference_and_not_by_a_user(
-    server: Server, home: Path, tmp_path: Path
+    home: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "damaged"
-    shutil.copytree(server.home / "models" / "SmolLM2-135M-Instruct", folder)
-    weights = load_file(folder / "model.safetensors")
-    weights["model.norm.weight"] = np.full_like(weights["model.norm.weight"], np.nan)
-    save_file(weights, folder / "model.safetensors", {"format": "mlx"})
+    shutil.copytree(POCKET, folder)
+    _overwrite(folder / "model.safetensors", "model.norm.weight", b"\xff")
     with serving(home, "--model", str(folder)) as damaged:
         assert "finite" in wait_for_phase(damaged, "failed")["error"]
         assert httpx.get(f"{damaged.url}/health").status_code == 503
+
+
+def _overwrite(path: Path, name: str, byte: bytes) -> None:
+    """Fill one array of a safetensors file; with 0xff every bfloat16 in it is a NaN."""
+    content = bytearray(path.read_bytes())
+    begin = 8 + int.from_bytes(content[:8], "little")
+    first, last = json.loads(content[8:begin])[name]["data_offsets"]
+    content[begin + first : begin + last] = byte * (last - first)
+    path.write_bytes(content)
 
 
 def test_a_database_of_a_newer_fireside_is_refused_in_plain_words(server: Server, home: Path) -> None:

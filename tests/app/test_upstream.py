@@ -3,25 +3,25 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import openai
 import psutil
 import pytest
 
-from bench.serve import free_port, running, with_float32_scales
+from bench.serve import free_port, running
 from support.chat import chatting
-from support.server import Server, refused_start, serving
+from support.server import POCKET, refused_start, serving
 
 
 @pytest.fixture(scope="module")
-def stock(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A stock `mlx_lm.server` on the default model; its URL."""
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A stock `mlx_lm.server`; its URL."""
     scratch = tmp_path_factory.mktemp("stock")
-    folder = with_float32_scales(server.home / "models" / "SmolLM2-135M-Instruct", scratch / "model")
     (scratch / "hub").mkdir()
     url = f"http://127.0.0.1:{(port := free_port())}"
-    serve = ["-m", "mlx_lm", "server", "--model", str(folder), "--port", str(port)]
+    serve = ["-m", "mlx_lm", "server", "--model", str(POCKET), "--port", str(port)]
     command = [sys.executable, "-W", "ignore", *serve]
     environment = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(scratch / "hub")}
     with running(command, environment, f"{url}/v1/models", scratch / "log"):
@@ -33,9 +33,9 @@ def test_a_chat_works_through_a_stock_server_and_no_core_is_started(stock: str, 
         status = server.get("/api/status")
         assert status["mode"] == "upstream"
         assert psutil.Process(server.process.pid).children() == []
-        answer = chat.ask(chat.new_session(), "What is the capital of France?")
+        answer = chat.ask(chat.new_session(), "Repeat: one fine day")
         assert answer["status"] == "done"
-        assert "Paris" in answer["text"]
+        assert "one fine day" in answer["text"]
 
 
 def test_the_api_is_passed_on_and_a_route_that_is_not_there_says_so(stock: str, tmp_path: Path) -> None:
@@ -43,9 +43,11 @@ def test_the_api_is_passed_on_and_a_route_that_is_not_there_says_so(stock: str, 
         server.wait_ready()
         with openai.OpenAI(base_url=f"{server.url}/v1", api_key="x", max_retries=0) as client:
             model = client.models.list().data[0].id
-            question = [{"role": "user", "content": "What is the capital of France?"}]
-            chunks = client.chat.completions.create(model=model, messages=question, max_tokens=8, stream=True)  # type: ignore[arg-type]
-            assert "Paris" in "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+            question: list[Any] = [{"role": "user", "content": "Repeat: one fine day"}]
+            chunks = client.chat.completions.create(
+                model=model, messages=question, max_tokens=64, stream=True
+            )  # type: ignore[arg-type]
+            assert "one fine day" in "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
         reply = httpx.post(f"{server.url}/v1/nothing", json={})
         assert reply.status_code == 404
         assert "/v1/nothing" in reply.json()["error"]["message"]

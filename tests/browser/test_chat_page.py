@@ -8,10 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Playwright, expect
 
 from support.browser import opened
+from support.chat import LONG, stop_all
 from support.server import Server, serving
 
-QUESTION = "What is the capital of France?"
-STORY = "Write a long story about a lighthouse keeper and the sea."
+QUESTION = "Repeat: the answer of today"
+ANSWER = "the answer of today"
 
 
 def send(page: Page, text: str) -> None:
@@ -44,20 +45,24 @@ def stop(page: Page) -> None:
     page.get_by_role("button", name="Stop").click()
 
 
-def test_a_question_gets_the_models_answer_and_stays_after_a_reload(server: Server, page: Page) -> None:
-    page.goto(server.url)
-    answer = ask(page, QUESTION)
+def test_the_default_model_answers_and_the_answer_stays_after_a_reload(
+    default_server: Server, page: Page
+) -> None:
+    question = "What is the capital of France?"
+    page.goto(default_server.url)
+    answer = ask(page, question)
     expect(answer).to_contain_text("Paris")
-    expect(page.get_by_role("link", name=QUESTION).first).to_be_visible()
+    expect(page.get_by_role("link", name=question).first).to_be_visible()
     page.reload()
     expect(answers(page).first).to_contain_text("Paris")
     expect(asked(page)).to_have_count(1)
+    stop_all(default_server)
 
 
 def test_stop_keeps_what_was_said(server: Server, page: Page) -> None:
     page.goto(server.url)
-    send(page, STORY)
-    expect(answers(page).locator(".block").first).to_contain_text(re.compile(r"\w+ \w+"))
+    send(page, LONG)
+    expect(answers(page).locator(".block").first).to_contain_text("1, 2, 3")
     stop(page)
     expect_status(answers(page).first, "aborted")
     kept = answers(page).first.locator(".block").first.inner_text()
@@ -68,8 +73,8 @@ def test_stop_keeps_what_was_said(server: Server, page: Page) -> None:
 
 def test_two_prompts_in_a_row_are_answered_in_order(server: Server, page: Page) -> None:
     page.goto(server.url)
-    send(page, "Name a bird.")
-    send(page, "Name a fish.")
+    send(page, "Repeat: bird")
+    send(page, "Repeat: fish")
     expect(answers(page)).to_have_count(2, timeout=60_000)
     expect_status(answers(page).nth(1), "done")
     names = [article.get_attribute("aria-label") or "" for article in page.get_by_role("article").all()]
@@ -123,7 +128,7 @@ def test_chats_are_opened_and_deleted_from_the_list(server: Server, page: Page) 
 
 def test_ten_reloads_in_mid_answer_lose_and_repeat_nothing(server: Server, page: Page) -> None:
     page.goto(server.url)
-    send(page, STORY)
+    send(page, LONG)
     expect(answers(page).locator(".block").first).to_be_visible()
     for _ in range(10):
         page.reload()
@@ -141,8 +146,8 @@ def test_two_tabs_on_one_chat_show_the_same(server: Server, browser: Browser) ->
         one.goto(server.url)
         ask(one, QUESTION)
         two.goto(one.url)
-        expect(answers(two).first).to_contain_text("Paris")
-        send(two, "And of Spain?")
+        expect(answers(two).first).to_contain_text(ANSWER)
+        send(two, "Again.")
         expect(answers(one)).to_have_count(2)
         expect_status(answers(one).nth(1), "done")
         expect_status(answers(two).nth(1), "done")
@@ -170,15 +175,15 @@ def test_the_page_shows_the_model_loading_and_answers_when_it_is_there(home: Pat
         expect(pill).to_be_visible()
         assert pill.get_attribute("data-phase") != "ready"
         send(page, QUESTION)
-        expect(answers(page).first).to_contain_text("Paris", timeout=60_000)
+        expect(answers(page).first).to_contain_text(ANSWER, timeout=60_000)
         expect(pill).to_have_attribute("data-phase", "ready")
 
 
 def test_a_dying_engine_is_shown_and_the_answer_goes_on(dying: Server, browser: Browser) -> None:
     with opened(browser) as page:
         page.goto(dying.url)
-        send(page, STORY)
-        expect(answers(page).locator(".block").first).to_contain_text(re.compile(r"\w+ \w+"))
+        send(page, LONG)
+        expect(answers(page).locator(".block").first).to_contain_text("1, 2, 3")
         dying.kill_core()
         expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "restarting")
         expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "ready", timeout=60_000)
@@ -232,7 +237,7 @@ def test_nothing_overflows_in_any_size_or_theme(
 ) -> None:
     with opened(browser, viewport={"width": width, "height": 720}, color_scheme=scheme) as page:
         page.goto(server.url)
-        send(page, "x" * 300)
+        send(page, f"{'x' * 300}\n\n{LONG}")
         expect(answers(page).locator(".block").first).to_be_visible()
         sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert sizes[0] <= sizes[1]

@@ -15,6 +15,9 @@ from support.server import Server
 
 Frame = dict[str, Any]
 
+LONG = "Count to 900."
+"""A request that `pocket` answers until its context is full, which takes it many seconds."""
+
 
 class Chat:
     """One socket. Every frame that came is kept in `frames`."""

@@ -19,6 +19,7 @@ import httpx
 import psutil
 
 COMMAND = (sys.executable, "-m", "fireside.cli")
+POCKET = Path(__file__).parents[1] / "models" / "pocket"
 READY_WITHIN_S = 120.0
 _ADDRESS = re.compile(r" at (http://\S+|/\S+)")
 
@@ -90,11 +91,16 @@ class Server:
 
 @contextmanager
 def serving(
-    home: Path, *arguments: str, command: Sequence[str] | None = None, **environment: str
+    home: Path,
+    *arguments: str,
+    model: Path | None = POCKET,
+    command: Sequence[str] | None = None,
+    **environment: str,
 ) -> Iterator[Server]:
     """Run `fireside serve --port 0 --no-open …` and stop it at the end.
 
     Args:
+        model: served unless `arguments` say what answers; None for the one that users get by default.
         command: instead of `python -m fireside.cli`.
     """
     log = home / "stderr.log"
@@ -102,6 +108,8 @@ def serving(
     full = [*(command or COMMAND), "serve", "--no-open"]
     if not any(a in ("--port", "--unix-socket") for a in arguments):
         full += ["--port", "0"]
+    if model is not None and not any(a in ("--model", "--upstream") for a in arguments):
+        full += ["--model", str(model)]
     env = {**os.environ, "FIRESIDE_HOME": str(home), **environment}
     with log.open("a") as stderr:
         process = subprocess.Popen(
