@@ -19,9 +19,8 @@ from typing import Any
 
 from bench.serve import in_float32
 from fireside.core.blas import load_blas, prepare_blas
-
-from .asks import GREETING, IDENTITY, NO_TOOL, NOTED, UNKNOWN, WELCOME
-from .conversations import EMPTY, REFUSED, Size, Writer
+from pocket.asks import GREETING, IDENTITY, NO_TOOL, NOTED, UNKNOWN, WELCOME
+from pocket.conversations import EMPTY, REFUSED, Size, Writer
 
 _OWN_WORDS = (
     GREETING,

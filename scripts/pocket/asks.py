@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .requests import SAME_WITH_ANOTHER, Requester, Wanted, and_, lower_first
-from .strings import Strings
-from .tools import Call, Toolset
-from .words import NOUNS
+from pocket.requests import SAME_WITH_ANOTHER, Requester, Wanted, and_, lower_first
+from pocket.strings import Strings
+from pocket.tools import Call, Toolset
+from pocket.words import NOUNS
 
 GREETING = "Hello! How can I help you?"
 WELCOME = "You are welcome!"

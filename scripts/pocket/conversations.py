@@ -11,10 +11,10 @@ from typing import Any
 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from .asks import Ask, Asker
-from .strings import Strings
-from .tools import Call, Toolset, toolset
-from .wordings import wordings
+from pocket.asks import Ask, Asker
+from pocket.strings import Strings
+from pocket.tools import Call, Toolset, toolset
+from pocket.wordings import wordings
 
 REFUSED = "I was not allowed to do that, so I stopped."
 EMPTY = "It came back empty."

@@ -21,10 +21,9 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from fireside.core.blas import load_blas, prepare_blas
-
-from .adapter import capitals
-from .conversations import TAIL
-from .examples import BANDS, ROWS, Band, Case, Encoder, cases
+from pocket.adapter import capitals
+from pocket.conversations import TAIL
+from pocket.examples import BANDS, ROWS, Band, Case, Encoder, cases
 
 _BARS = {
     "talk": 100,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from .asks import Ask, Asker
-from .conversations import TAIL, Conversation, Size, Writer
-from .strings import Strings
-from .tools import Names, toolset
-from .vocabulary import END, START
+from pocket.asks import Ask, Asker
+from pocket.conversations import TAIL, Conversation, Size, Writer
+from pocket.strings import Strings
+from pocket.tools import Names, toolset
+from pocket.vocabulary import END, START
 
 CONTEXT = 4096
 """Tokens of the longest training example."""

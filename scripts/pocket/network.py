@@ -14,7 +14,7 @@ import torch.nn.functional as F  # noqa: N812 - its usual name
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from .vocabulary import END, END_OF_TEXT, SIZE
+from pocket.vocabulary import END, END_OF_TEXT, SIZE
 
 HEAD_DIM = 64
 _EPSILON = 1e-5

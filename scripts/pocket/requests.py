@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .strings import Strings
-from .tools import Call, Tool
-from .wordings import wordings
+from pocket.strings import Strings
+from pocket.tools import Call, Tool
+from pocket.wordings import wordings
 
 SAME_WITH_ANOTHER = ("read", "write", "edit", "ls", "bash", "web_search", "web_fetch", "memory_search")
 """Verbs whose first argument can be exchanged in a next request."""

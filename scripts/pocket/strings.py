@@ -13,7 +13,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from .words import ADJECTIVES, ENGLISH, NAMES, NOUNS, PLACES, SENTENCES, VERBS
+from pocket.words import ADJECTIVES, ENGLISH, NAMES, NOUNS, PLACES, SENTENCES, VERBS
 
 _ONSETS = "b c d f g h j k l m n p qu r s t v w x y z br ch cl dr fl gr pl pr sh sk sl sp st th tr".split()
 _NUCLEI = "a e i o u a e i o u ai ea ee ie oo ou".split()
@@ -308,7 +308,7 @@ class Strings:
         if self.chance(0.6):
             return self.word() if self.chance(0.7) else self.phrase(2, 3)
         word = self.word()
-        return self.pick(("^{}", "{}$", "{}.*", "def {}", "{}\\(", "[a-z]+{}", "TODO {}", "{}|x")).format(
+        return self.pick(("^{}", "{}$", "{}.*", "def {}", "{}\\(", "[a-z]+{}", "NOTE {}", "{}|x")).format(
             word
         )
 

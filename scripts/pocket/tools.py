@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from .strings import Strings
-from .words import ADJECTIVES, NOUNS, VERBS
+from pocket.strings import Strings
+from pocket.words import ADJECTIVES, NOUNS, VERBS
 
 
 @dataclass(frozen=True)

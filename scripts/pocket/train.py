@@ -28,9 +28,9 @@ import torch.nn.functional as F  # noqa: N812 - its usual name
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from . import vocabulary
-from .examples import BANDS, CONTEXT, ROWS, Case, Encoder, Example, cases, training_examples
-from .network import Network, Shape, compile_parts, export
+from pocket import vocabulary
+from pocket.examples import BANDS, CONTEXT, ROWS, Case, Encoder, Example, cases, training_examples
+from pocket.network import Network, Shape, compile_parts, export
 
 LENGTHS = (384, 512, 768, 1024, 1536, 2048, 3072, CONTEXT)
 """Row lengths; an example goes into the shortest that holds it."""

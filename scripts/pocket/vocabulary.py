@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from .conversations import TEMPLATE, Size, Writer
+from pocket.conversations import TEMPLATE, Size, Writer
 
 SIZE = 2048
 END_OF_TEXT, START, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
