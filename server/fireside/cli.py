@@ -61,6 +61,31 @@ def main() -> None:
     metavar="NAME",
     help="A further host name under which Fireside may be asked. Repeatable.",
 )
+@click.option(
+    "--temperature",
+    "--temp",
+    type=click.FloatRange(0, 5),
+    metavar="0…5",
+    help="Of requests that do not say; 0 takes the most likely token. Default: the model's own, or 0.7.",
+)
+@click.option(
+    "--top-p",
+    type=click.FloatRange(0, 1),
+    metavar="0…1",
+    help="Of requests that do not say; 0 and 1 are off. Default: the model's own, or off.",
+)
+@click.option(
+    "--top-k",
+    type=click.IntRange(0, 1_000_000),
+    metavar="N",
+    help="Of requests that do not say; 0 is off. Default: the model's own, or off.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of an answer whose request does not say. Default: the rest of the context.",
+)
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
     config = ServeConfig(

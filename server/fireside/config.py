@@ -24,6 +24,7 @@ class ServeConfig:
         open_browser: where there is a terminal, and so a person.
         upstream: an OpenAI-compatible server to use instead of a core of our own.
         allow_hosts: further names that a `Host` header may have.
+        temperature, top_p, top_k, max_tokens: for requests that do not say; None leaves it to the model.
         core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
             the folder that Fireside was started in.
     """
@@ -37,5 +38,9 @@ class ServeConfig:
     open_browser: bool = True
     upstream: str | None = None
     allow_hosts: tuple[str, ...] = ()
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
     max_rows: int = MAX_ROWS
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

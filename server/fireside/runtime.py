@@ -10,6 +10,7 @@ import msgspec
 
 from fireside import wire
 from fireside.api.generation import Served
+from fireside.api.sampling import SamplingFields
 from fireside.api.served import Serving
 from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
 from fireside.config import ServeConfig
@@ -70,6 +71,8 @@ class LocalEngine:
             if model is not None:
                 self._board.update(model=msgspec.structs.replace(model, context_window=text.context_window))
             if self.engine is not None:
-                self._serving.open(Served(source.id, text, self.engine))
+                config = self._config
+                flags = SamplingFields(config.temperature, config.top_p, config.top_k)
+                self._serving.open(Served(source.id, text, self.engine, flags, config.max_tokens))
 
         return open_text

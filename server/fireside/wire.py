@@ -38,6 +38,24 @@ class Sampling(msgspec.Struct, frozen=True, array_like=True):
     """0: off."""
     seed: int = 0
     """64 bits, unsigned."""
+    xtc_probability: float = 0.0
+    """How often, 0 to 1, a step leaves out its likeliest tokens. 0: off."""
+    xtc_threshold: float = 0.1
+    """Of the tokens more likely than this only the least likely stays, when a step leaves them out."""
+    xtc_exempt: tuple[int, ...] = ()
+    """Tokens that XTC never leaves out."""
+    logit_bias: dict[int, float] = {}
+    """Token id to what is added to its logit. Ids that the model does not have are ignored."""
+    repetition_penalty: float = 0.0
+    """Divides positive logits of seen tokens and multiplies negative ones. 0 or 1: off."""
+    repetition_context_size: int = 20
+    """How many tokens back count as seen, the prompt's included. 0: all."""
+    presence_penalty: float = 0.0
+    """Taken off the logits of seen tokens, once each. 0: off."""
+    presence_context_size: int = 20
+    frequency_penalty: float = 0.0
+    """Taken off the logits of seen tokens for each time that they were seen. 0: off."""
+    frequency_context_size: int = 20
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):

@@ -17,7 +17,6 @@ from fireside.api.generation import (
     ChatTask,
     End,
     Output,
-    SamplingFields,
     Text,
     generate,
     prepare,
@@ -141,7 +140,7 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Resp
 def _task(body: wire.ChatBody) -> ChatTask:
     return ChatTask(
         messages=[_message(index, message) for index, message in enumerate(body.messages)],
-        sampling=SamplingFields(body.temperature, body.top_p, body.top_k, body.min_p, body.seed),
+        sampling=body,
         max_tokens=body.max_completion_tokens or body.max_tokens,
         stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
     )

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from fireside.api.sampling import SamplingFields
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
-Unit = Annotated[float, Meta(ge=0, le=1)]
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -22,21 +23,16 @@ class IncomingMessage(msgspec.Struct, frozen=True):
     content: str | list[dict[str, Any]] | None = None
 
 
-class ChatBody(msgspec.Struct, frozen=True):
+class ChatBody(SamplingFields, frozen=True, kw_only=True):
     """What of the request body is acted upon."""
 
     messages: Annotated[list[IncomingMessage], Meta(min_length=1)]
     model: str | None = None
     stream: bool = False
     stream_options: StreamOptions | None = None
-    temperature: Annotated[float, Meta(ge=0, le=5)] | None = None
-    top_p: Unit | None = None
-    top_k: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
-    min_p: Unit | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop: str | list[str] | None = None
-    seed: int | None = None
     n: Literal[1] | None = None
     return_progress: bool = False
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
 
+from fireside.api.sampling import SamplingFields, choose
 from fireside.engine.engine import Engine
 from fireside.engine.requests import (
     Broken,
@@ -21,11 +20,7 @@ from fireside.engine.requests import (
 from fireside.http.errors import ContextOverBudget, EngineError
 from fireside.text.model import ChatMessage, Detokenizer, TextModel
 from fireside.text.stop import StopText
-from fireside.wire import Sampling
 
-N = TypeVar("N", int, float)
-
-_DEFAULT_TEMPERATURE = 0.7
 LANE = "batched"
 
 
@@ -35,22 +30,15 @@ class Served:
 
     Attributes:
         model_id: as clients know it.
+        flags: sampling that the server was started with, where a request says nothing.
+        max_tokens: of an answer whose request does not limit it; None is the rest of the context.
     """
 
     model_id: str
     text: TextModel
     engine: Engine
-
-
-@dataclass(frozen=True)
-class SamplingFields:
-    """Sampling as a request has it; None means that the model's own default counts."""
-
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: int | None = None
+    flags: SamplingFields = field(default_factory=SamplingFields)
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,9 +95,9 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         raise _over_budget(served, str(len(prompt)))
     request = GenerationRequest(
         prompt=prompt,
-        max_tokens=min(task.max_tokens or room, room),
+        max_tokens=min(task.max_tokens or served.max_tokens or room, room),
         stop_ids=served.text.stop_ids,
-        sampling=_sampling(served, task.sampling),
+        sampling=choose(task.sampling, served.flags, served.text),
     )
     return Prepared(request, task.stop)
 
@@ -173,19 +161,3 @@ class _Answer:
         cut = self._stop.feed(text)
         self.stopped = cut.stopped
         return cut.text
-
-
-def _sampling(served: Served, fields: SamplingFields) -> Sampling:
-    """Request over the model's generation_config over ours."""
-    defaults = served.text.defaults
-    return Sampling(
-        temperature=_first(fields.temperature, defaults.temperature, _DEFAULT_TEMPERATURE),
-        top_p=_first(fields.top_p, defaults.top_p, 0.0),
-        top_k=_first(fields.top_k, defaults.top_k, 0),
-        min_p=fields.min_p or 0.0,
-        seed=secrets.randbits(53) if fields.seed is None else fields.seed % (1 << 64),
-    )
-
-
-def _first(*values: N | None) -> N:
-    return next(value for value in values if value is not None)

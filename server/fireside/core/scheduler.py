@@ -5,7 +5,7 @@ from typing import Any
 import mlx.nn as nn
 from mlx_lm.generate import BatchGenerator, GenerationBatch, PromptProcessingBatch, StopSequences
 
-from fireside.core.sampling import make_sampler
+from fireside.core.sampling import make_processors, make_sampler
 from fireside.wire import Cancel, RowPrefill, RowToken, Step, Submit
 
 
@@ -53,6 +53,7 @@ class Scheduler:
             [row.prompt + row.generated],
             max_tokens=[row.max_tokens - len(row.generated)],
             samplers=[make_sampler(row.sampling, len(row.generated), self._vocab_size)],
+            logits_processors=[make_processors(row.sampling, self._vocab_size)],
             stop_sequences=[self._stop(tuple(row.stop_ids))],
         )
         self._ids[uid] = row.id

@@ -25,6 +25,7 @@ class Defaults:
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    repetition_penalty: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,10 @@ class TextModel:
         self.defaults = config.defaults
         self.context_window = config.context_window
         self.stop_ids: tuple[int, ...] = tuple(sorted(tokenizer.eos_token_ids))
-        self._longest_token = max(map(len, tokenizer.get_vocab()), default=1)
+        self.newline_ids: tuple[int, ...] = tuple(tokenizer.encode("\n", add_special_tokens=False))
+        vocabulary: dict[str, int] = tokenizer.get_vocab()
+        self.vocab_size = max(vocabulary.values(), default=-1) + 1
+        self._longest_token = max(map(len, vocabulary), default=1)
 
     @classmethod
     async def load(cls, folder: Path) -> TextModel:
@@ -150,11 +154,18 @@ def read_config(folder: Path) -> ModelConfig:
 
 def _defaults(generation: dict[str, Any]) -> Defaults:
     """What is usable of a generation_config.json; a model with a strange one still answers."""
-    temperature, top_p, top_k = (generation.get(name) for name in ("temperature", "top_p", "top_k"))
+
+    def number(name: str, most: float) -> float | None:
+        value = generation.get(name)
+        usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+        return value if usable else None
+
+    top_k = number("top_k", 2**31 - 1)
     return Defaults(
-        temperature=float(temperature) if isinstance(temperature, int | float) and temperature >= 0 else None,
-        top_p=float(top_p) if isinstance(top_p, int | float) and 0 <= top_p <= 1 else None,
-        top_k=int(top_k) if isinstance(top_k, int | float) and 0 <= top_k < 2**31 else None,
+        temperature=number("temperature", 5),
+        top_p=number("top_p", 1),
+        top_k=None if top_k is None else int(top_k),
+        repetition_penalty=number("repetition_penalty", 10),
     )
 
 
