@@ -86,6 +86,12 @@ def main() -> None:
     metavar="N",
     help="Of an answer whose request does not say. Default: the rest of the context.",
 )
+@click.option(
+    "--thinking",
+    type=click.BOOL,
+    metavar="on|off",
+    help="Whether models that can think do, in requests that do not say. Default: the model's own.",
+)
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
     config = ServeConfig(

@@ -24,7 +24,7 @@ class ServeConfig:
         open_browser: where there is a terminal, and so a person.
         upstream: an OpenAI-compatible server to use instead of a core of our own.
         allow_hosts: further names that a `Host` header may have.
-        temperature, top_p, top_k, max_tokens: for requests that do not say; None leaves it to the model.
+        temperature, top_p, top_k, max_tokens, thinking: where a request says nothing; None: the model.
         core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
             the folder that Fireside was started in.
     """
@@ -42,5 +42,6 @@ class ServeConfig:
     top_p: float | None = None
     top_k: int | None = None
     max_tokens: int | None = None
+    thinking: bool | None = None
     max_rows: int = MAX_ROWS
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

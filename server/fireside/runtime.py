@@ -73,6 +73,8 @@ class LocalEngine:
             if self.engine is not None:
                 config = self._config
                 flags = SamplingFields(config.temperature, config.top_p, config.top_k)
-                self._serving.open(Served(source.id, text, self.engine, flags, config.max_tokens))
+                self._serving.open(
+                    Served(source.id, text, self.engine, flags, config.max_tokens, config.thinking)
+                )
 
         return open_text

@@ -21,6 +21,7 @@ from fireside.api.sampling import SamplingFields, choose
 from fireside.engine.engine import Engine
 from fireside.http.errors import BadRequest
 from fireside.text.model import Defaults, TextModel, read_config
+from fireside.text.template import Prompt
 from fireside.wire import Sampling
 from support.server import POCKET, Server, serving
 
@@ -238,14 +239,18 @@ def test_a_flag_counts_where_a_request_says_nothing(home: Path, server: Server) 
         body = {"messages": WORDS, "seed": 3, **fields}
         return of.post("/v1/chat/completions", body)
 
-    with serving(home, "--temp", "4.5", "--top-k", "100", "--top-p", "0.99", "--max-tokens", "12") as hot:
+    quiet = ("--thinking", "off")
+    with serving(
+        home, "--temp", "4.5", "--top-k", "100", "--top-p", "0.99", "--max-tokens", "12", *quiet
+    ) as hot:
         hot.wait_ready()
         flagged, cold = answer(hot), answer(hot, temperature=0, max_tokens=20)
-    named = answer(server, temperature=4.5, top_k=100, top_p=0.99, max_tokens=12)
-    greedy = answer(server, temperature=0, max_tokens=20)
+    unthinking = {"reasoning_effort": "none"}
+    named = answer(server, temperature=4.5, top_k=100, top_p=0.99, max_tokens=12, **unthinking)
+    greedy = answer(server, temperature=0, max_tokens=20, **unthinking)
     assert flagged["choices"] == named["choices"]
     assert cold["choices"] == greedy["choices"]
-    assert flagged["choices"] != answer(server, max_tokens=12)["choices"]
+    assert flagged["choices"] != answer(server, max_tokens=12, **unthinking)["choices"]
 
 
 async def resolved(
@@ -261,8 +266,8 @@ async def resolved(
 def served(flags: SamplingFields | None = None, model: Defaults | None = None) -> Served:
     """A model without tokenizer and core."""
 
-    async def render(*_: Any) -> list[int]:
-        return [1]
+    async def render(*_: Any) -> Prompt:
+        return Prompt([1], thinking_open=False)
 
     text = SimpleNamespace(
         defaults=model or Defaults(),
@@ -270,6 +275,7 @@ def served(flags: SamplingFields | None = None, model: Defaults | None = None) -
         stop_ids=(2, 4),
         newline_ids=(7,),
         vocab_size=50,
+        thinks=True,
         surely_too_long=lambda *_: False,
         render=render,
     )

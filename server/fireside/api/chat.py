@@ -12,22 +12,22 @@ import msgspec
 from quart import Blueprint, Response
 
 from fireside.api import chat_format as wire
-from fireside.api.generation import (
-    LANE,
-    ChatTask,
-    End,
-    Output,
-    Text,
-    generate,
-    prepare,
-)
+from fireside.api.chat_task import task_of
+from fireside.api.generation import LANE, End, Output, generate, prepare
 from fireside.api.served import Serving
 from fireside.api.validation import decode
 from fireside.engine.requests import Prefill, Queued, Restarting
-from fireside.http.errors import BadRequest, FiresideError, error_body
+from fireside.http.errors import FiresideError, error_body
 from fireside.http.security import json_body
 from fireside.http.sse import event, stream_response
-from fireside.text.model import ChatMessage
+from fireside.text.markup import (
+    CallArguments,
+    CallFinished,
+    CallStarted,
+    ContentText,
+    MarkupEvent,
+    ReasoningText,
+)
 
 _encode = msgspec.json.Encoder().encode
 _DONE = event(b"[DONE]")
@@ -41,7 +41,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     async def chat_completions() -> Response:
         body = decode(await json_body(), wire.ChatBody)
         served = serving.served()
-        prepared = await prepare(served, _task(body))
+        prepared = await prepare(served, task_of(body, served.thinking))
         answer = _Answer(served.model_id, body.return_progress)
         outputs = generate(served, prepared)
         if body.stream:
@@ -101,28 +101,27 @@ async def _stream(
         try:
             async for output in outputs:
                 match output:
-                    case Text():
-                        yield answer.delta(wire.Delta(content=output.text))
                     case End():
                         yield answer.last(output, include_usage)
-                    case _:
+                    case Queued() | Prefill() | Restarting():
                         if answer.show_progress:
                             empty = [wire.ChunkChoice(wire.Delta())]
                             yield answer.chunk(empty, progress=_progress(output))
+                    case _:
+                        if (delta := _delta(output)) is not None:
+                            yield answer.delta(delta)
         except FiresideError as error:
             yield event(error_body(error))
         yield _DONE
 
 
 async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Response:
-    pieces: list[str] = []
+    message = _Message()
     async with aclosing(outputs):
         async for output in outputs:
             match output:
-                case Text():
-                    pieces.append(output.text)
                 case End():
-                    choice = wire.Choice(wire.Message("".join(pieces)), output.reason)
+                    choice = wire.Choice(message.as_wire(), output.reason)
                     completion = wire.Completion(
                         answer.id,
                         "chat.completion",
@@ -132,46 +131,70 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Resp
                         answer.usage(output),
                     )
                     return Response(_encode(completion), content_type="application/json")
-                case _:
+                case Queued() | Prefill() | Restarting():
                     pass
+                case _:
+                    message.add(output)
     raise FiresideError("The engine ended an answer without saying so.")
 
 
-def _task(body: wire.ChatBody) -> ChatTask:
-    return ChatTask(
-        messages=[_message(index, message) for index, message in enumerate(body.messages)],
-        sampling=body,
-        max_tokens=body.max_completion_tokens or body.max_tokens,
-        stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
-    )
+def _delta(piece: MarkupEvent) -> wire.Delta | None:
+    """A piece of the answer as a delta; the end of a call is told by what follows it."""
+    match piece:
+        case ReasoningText(text):
+            return wire.Delta(reasoning=text)
+        case ContentText(text):
+            return wire.Delta(content=text)
+        case CallStarted(index, call_id, name):
+            function = wire.FunctionDelta(name, "")
+            return wire.Delta(tool_calls=[wire.CallDelta(index, function, call_id, "function")])
+        case CallArguments(index, fragment):
+            return wire.Delta(tool_calls=[wire.CallDelta(index, wire.FunctionDelta(arguments=fragment))])
+        case CallFinished():
+            return None
 
 
-def _message(index: int, message: wire.IncomingMessage) -> ChatMessage:
-    role = "system" if message.role == "developer" else message.role
-    if message.content is None or isinstance(message.content, str):
-        return ChatMessage(role, message.content or "")
-    return ChatMessage(
-        role, "".join(_part_text(index, number, part) for number, part in enumerate(message.content))
-    )
+class _Message:
+    """A whole answer out of its pieces. A call that was cut off stays, as far as it came."""
+
+    def __init__(self) -> None:
+        self._reasoning: list[str] = []
+        self._content: list[str] = []
+        self._calls: dict[int, tuple[CallStarted, list[str]]] = {}
+
+    def add(self, piece: MarkupEvent) -> None:
+        match piece:
+            case ReasoningText(text):
+                self._reasoning.append(text)
+            case ContentText(text):
+                self._content.append(text)
+            case CallStarted(index):
+                self._calls[index] = piece, []
+            case CallArguments(index, fragment):
+                self._calls[index][1].append(fragment)
+            case CallFinished():
+                pass
+
+    def as_wire(self) -> wire.Message:
+        content = "".join(self._content)
+        calls = [
+            wire.Call(call.id, wire.Function(call.name, "".join(fragments)))
+            for call, fragments in self._calls.values()
+        ]
+        return wire.Message(
+            content=content or None if calls else content,
+            reasoning="".join(self._reasoning) or msgspec.UNSET,
+            tool_calls=calls or msgspec.UNSET,
+        )
 
 
-def _part_text(index: int, number: int, part: dict[str, object]) -> str:
-    text = part.get("text")
-    if part.get("type") in ("text", "input_text") and isinstance(text, str):
-        return text
-    raise BadRequest(
-        f"This model reads text only; the part is of type {part.get('type')!r}.",
-        param=f"messages[{index}].content[{number}]",
-    )
-
-
-def _progress(output: Queued | Prefill | Restarting | Text | End) -> wire.Progress:
+def _progress(output: Queued | Prefill | Restarting) -> wire.Progress:
     match output:
         case Queued():
             return wire.Progress("queued", queue_position=output.position)
         case Prefill():
             return wire.Progress("prefill", prefill_done=output.done, prefill_total=output.total)
-        case _:
+        case Restarting():
             return wire.Progress("restarting")
 
 

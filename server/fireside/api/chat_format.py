@@ -16,11 +16,39 @@ class StreamOptions(msgspec.Struct, frozen=True):
     include_usage: bool = False
 
 
+class IncomingFunction(msgspec.Struct, frozen=True):
+    """What an earlier answer called; arguments are JSON text, or an object from lenient clients."""
+
+    name: Annotated[str, Meta(min_length=1)]
+    arguments: str | dict[str, Any] = ""
+
+
+class IncomingCall(msgspec.Struct, frozen=True):
+    function: IncomingFunction
+    id: str = ""
+
+
 class IncomingMessage(msgspec.Struct, frozen=True):
     """A message as clients send it; content is text, or parts of which the text ones count."""
 
     role: Role
     content: str | list[dict[str, Any]] | None = None
+    tool_calls: list[IncomingCall] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+
+
+class ToolFunction(msgspec.Struct, frozen=True):
+    name: Annotated[str, Meta(min_length=1)]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Tool(msgspec.Struct, frozen=True):
+    function: ToolFunction
+    type: Literal["function"] = "function"
 
 
 class ChatBody(SamplingFields, frozen=True, kw_only=True):
@@ -34,6 +62,11 @@ class ChatBody(SamplingFields, frozen=True, kw_only=True):
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop: str | list[str] | None = None
     n: Literal[1] | None = None
+    tools: list[Tool] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+    continue_final_message: bool = False
     return_progress: bool = False
 
 
@@ -76,9 +109,25 @@ class Progress(msgspec.Struct, frozen=True):
     prefill_total: int | None = None
 
 
+class FunctionDelta(msgspec.Struct, frozen=True, omit_defaults=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class CallDelta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A piece of a tool call; id, type and name only in a call's first."""
+
+    index: int
+    function: FunctionDelta
+    id: str | None = None
+    type: str | None = None
+
+
 class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
     role: str | None = None
     content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[CallDelta] | None = None
 
 
 class ChunkChoice(msgspec.Struct, frozen=True):
@@ -97,8 +146,23 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     fireside: Progress | None = None
 
 
+class Function(msgspec.Struct, frozen=True):
+    name: str
+    arguments: str
+
+
+class Call(msgspec.Struct, frozen=True):
+    id: str
+    function: Function
+    type: str = "function"
+
+
 class Message(msgspec.Struct, frozen=True):
-    content: str
+    """A whole answer; `content` is null where there are only tool calls."""
+
+    content: str | None
+    reasoning: str | msgspec.UnsetType = msgspec.UNSET
+    tool_calls: list[Call] | msgspec.UnsetType = msgspec.UNSET
     role: str = "assistant"
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fireside.api.sampling import SamplingFields, choose
 from fireside.engine.engine import Engine
@@ -18,10 +19,22 @@ from fireside.engine.requests import (
     Token,
 )
 from fireside.http.errors import ContextOverBudget, EngineError
-from fireside.text.model import ChatMessage, Detokenizer, TextModel
+from fireside.text.markup import (
+    AnswerParser,
+    CallFinished,
+    ContentText,
+    MarkupEvent,
+    MarkupSpec,
+    Outcome,
+)
+from fireside.text.messages import ChatMessage
+from fireside.text.model import Detokenizer, TextModel
 from fireside.text.stop import StopText
+from fireside.text.template import TemplateOptions
 
 LANE = "batched"
+
+_CONTINUED_TOKENS = 8
 
 
 @dataclass(frozen=True)
@@ -32,6 +45,7 @@ class Served:
         model_id: as clients know it.
         flags: sampling that the server was started with, where a request says nothing.
         max_tokens: of an answer whose request does not limit it; None is the rest of the context.
+        thinking: whether it thinks unless a request says otherwise; None leaves it to the model.
     """
 
     model_id: str
@@ -39,6 +53,7 @@ class Served:
     engine: Engine
     flags: SamplingFields = field(default_factory=SamplingFields)
     max_tokens: int | None = None
+    thinking: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -49,18 +64,16 @@ class ChatTask:
     sampling: SamplingFields
     max_tokens: int | None
     stop: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Text:
-    """A piece of the answer."""
-
-    text: str
+    options: TemplateOptions = field(default_factory=TemplateOptions)
 
 
 @dataclass(frozen=True)
 class End:
-    """The answer is complete. Counts are tokens; `completion_tokens` has no stop token."""
+    """The answer is complete. Counts are tokens; `completion_tokens` has no stop token.
+
+    Attributes:
+        reason: "stop", "length", or "tool_calls" where a whole call was made.
+    """
 
     reason: str
     prompt_tokens: int
@@ -69,7 +82,7 @@ class End:
     timings: Timings
 
 
-Output = Queued | Prefill | Restarting | Text | End
+Output = Queued | Prefill | Restarting | MarkupEvent | End
 
 
 @dataclass(frozen=True)
@@ -78,6 +91,10 @@ class Prepared:
 
     request: GenerationRequest
     stop: Sequence[str]
+    tools: Sequence[Mapping[str, Any]]
+    thinking_open: bool
+    continued: Sequence[int]
+    """The last tokens of the text that the answer continues, if it does."""
 
 
 async def prepare(served: Served, task: ChatTask) -> Prepared:
@@ -89,17 +106,19 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
     """
     if served.text.surely_too_long(task.messages):
         raise _over_budget(served, "far too many")
-    prompt = await served.text.render(task.messages)
-    room = served.text.context_window - len(prompt)
+    prompt = await served.text.render(task.messages, task.options)
+    room = served.text.context_window - len(prompt.ids)
     if room < 1:
-        raise _over_budget(served, str(len(prompt)))
+        raise _over_budget(served, str(len(prompt.ids)))
+    thinking = served.text.thinks and task.options.values.get("enable_thinking") is not False
     request = GenerationRequest(
-        prompt=prompt,
+        prompt=prompt.ids,
         max_tokens=min(task.max_tokens or served.max_tokens or room, room),
         stop_ids=served.text.stop_ids,
-        sampling=choose(task.sampling, served.flags, served.text),
+        sampling=choose(task.sampling, served.flags, served.text, thinking),
     )
-    return Prepared(request, task.stop)
+    continued = prompt.ids[-_CONTINUED_TOKENS:] if task.options.continue_final else ()
+    return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued)
 
 
 def _over_budget(served: Served, tokens: str) -> ContextOverBudget:
@@ -117,47 +136,78 @@ async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output,
     Raises:
         EngineError: the engine gave the request up.
     """
-    answer = _Answer(served.text.detokenizer(), StopText(prepared.stop))
+    detokenizer = served.text.detokenizer(prepared.continued)
+    answer = _Answer(detokenizer, _parser(served, prepared), StopText(prepared.stop))
     async with served.engine.generate(prepared.request) as row:
         reason = None
         while reason is None:
             match event := await row.next():
                 case Token():
-                    text = answer.add(event.id)
+                    pieces = answer.add(event.id)
                 case Finished():
-                    text, reason = answer.finish(), event.reason
+                    pieces, reason = answer.finish(event.reason == "length"), event.reason
                 case Broken():
                     raise EngineError(event.message)
                 case _:
                     yield event
                     continue
-            if text:
-                yield Text(text)
+            for piece in pieces:
+                yield piece
             if answer.stopped:
                 reason = "stop"
         yield End(
-            reason, len(prepared.request.prompt), answer.tokens, prepared.request.sampling.seed, row.timings()
+            "tool_calls" if answer.called and reason == "stop" else reason,
+            len(prepared.request.prompt),
+            answer.tokens,
+            prepared.request.sampling.seed,
+            row.timings(),
         )
 
 
-class _Answer:
-    """The text state of one answer."""
+def _parser(served: Served, prepared: Prepared) -> AnswerParser:
+    markup: MarkupSpec = served.text.markup
+    if not prepared.tools:
+        markup = markup.without_calls()
+    return AnswerParser(markup, prepared.tools, prepared.thinking_open)
 
-    def __init__(self, detokenizer: Detokenizer, stop: StopText) -> None:
+
+class _Answer:
+    """The text state of one answer: tokens to text, text to events, stop texts cut out of the content."""
+
+    def __init__(self, detokenizer: Detokenizer, parser: AnswerParser, stop: StopText) -> None:
         self._detokenizer = detokenizer
+        self._parser = parser
         self._stop = stop
         self.tokens = 0
+        self.called = False
         self.stopped = False
 
-    def add(self, token: int) -> str:
+    def add(self, token: int) -> list[MarkupEvent]:
         self.tokens += 1
-        return self._cut(self._detokenizer.add(token))
+        return self._cut(self._parser.feed(self._detokenizer.add(token)))
 
-    def finish(self) -> str:
-        text = self._cut(self._detokenizer.finish())
-        return text if self.stopped else text + self._stop.flush()
+    def finish(self, truncated: bool) -> list[MarkupEvent]:
+        rest = self._parser.feed(self._detokenizer.finish())
+        events = self._cut([*rest, *self._parser.finish(truncated)])
+        return events if self.stopped else events + self._held()
 
-    def _cut(self, text: str) -> str:
-        cut = self._stop.feed(text)
-        self.stopped = cut.stopped
-        return cut.text
+    def _cut(self, events: list[MarkupEvent]) -> list[MarkupEvent]:
+        """The events up to the first stop text in the content."""
+        passed: list[MarkupEvent] = []
+        for event in events:
+            if isinstance(event, ContentText):
+                cut = self._stop.feed(event.text)
+                if cut.text:
+                    passed.append(ContentText(cut.text))
+                if cut.stopped:
+                    self.stopped = True
+                    break
+            else:
+                passed += [*self._held(), event]
+                self.called |= isinstance(event, CallFinished) and event.outcome is Outcome.COMPLETE
+        return passed
+
+    def _held(self) -> list[MarkupEvent]:
+        """Content that might have begun a stop text, once other things follow it."""
+        text = self._stop.flush()
+        return [ContentText(text)] if text else []

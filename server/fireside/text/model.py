@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fireside.http.errors import BadRequest
+from fireside.text.markup import MarkupSpec
+from fireside.text.messages import ChatMessage
 from fireside.text.mlxlm import load_tokenizer
+from fireside.text.template import ChatTemplate, Prompt, TemplateOptions
 
 T = TypeVar("T")
 
@@ -41,14 +43,6 @@ class ModelConfig:
     defaults: Defaults
 
 
-@dataclass(frozen=True)
-class ChatMessage:
-    """A message as templates know it."""
-
-    role: str
-    content: str
-
-
 class TextModel:
     """Tokenizer, chat template and detokenizer of one model.
 
@@ -63,6 +57,13 @@ class TextModel:
         self.defaults = config.defaults
         self.context_window = config.context_window
         self.stop_ids: tuple[int, ...] = tuple(sorted(tokenizer.eos_token_ids))
+        self.markup = MarkupSpec.from_tokenizer(tokenizer)
+        self._template = ChatTemplate(tokenizer)
+        self._hidden_ids = frozenset(
+            index
+            for index, token in tokenizer.added_tokens_decoder.items()
+            if token.special and not self.markup.keeps(token.content)
+        )
         self.newline_ids: tuple[int, ...] = tuple(tokenizer.encode("\n", add_special_tokens=False))
         vocabulary: dict[str, int] = tokenizer.get_vocab()
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
@@ -83,17 +84,31 @@ class TextModel:
         characters = sum(len(message.content) for message in messages)
         return characters > self.context_window * self._longest_token
 
-    async def render(self, messages: Sequence[ChatMessage]) -> list[int]:
-        """The prompt of a conversation, ready for the answer, as token ids.
+    @property
+    def thinks(self) -> bool:
+        """Whether its answers may begin with reasoning."""
+        return self.markup.think is not None or self.markup.harmony
+
+    async def render(self, messages: Sequence[ChatMessage], options: TemplateOptions) -> Prompt:
+        """The prompt of a conversation, ready for the answer.
 
         Raises:
             BadRequest: the model's template refuses the conversation; its words are passed on.
         """
-        return await self._run(lambda: self._render(messages))
+        return await self._run(lambda: self._template.render(messages, options))
 
-    def detokenizer(self) -> Detokenizer:
-        """A fresh detokenizer for one answer."""
-        return Detokenizer(self._tokenizer.detokenizer)
+    def detokenizer(self, before: Sequence[int] = ()) -> Detokenizer:
+        """A fresh detokenizer for one answer.
+
+        Args:
+            before: the tokens that the answer goes on from, if it continues a text; its first space counts.
+        """
+        inner = self._tokenizer.detokenizer
+        for token in before:
+            inner.add_token(token)
+        if before:
+            _ = inner.last_segment
+        return Detokenizer(inner, self._hidden_ids)
 
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -101,30 +116,22 @@ class TextModel:
     async def _run(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
-    def _render(self, messages: Sequence[ChatMessage]) -> list[int]:
-        from jinja2.exceptions import TemplateError
-
-        plain = [{"role": m.role, "content": m.content} for m in messages]
-        try:
-            # mlx-lm turns thinking on by default; thoughts are not told from the answer yet.
-            ids = self._tokenizer.apply_chat_template(
-                plain, add_generation_prompt=True, tokenize=True, enable_thinking=False
-            )
-        except (TemplateError, TypeError, ValueError) as error:
-            raise BadRequest(
-                f"The model's chat template refuses this conversation: {error}", param="messages"
-            ) from error
-        return list(ids)
-
 
 class Detokenizer:
-    """Token ids of one answer to text, in pieces that never end inside a character."""
+    """Token ids of one answer to text, in pieces that never end inside a character.
 
-    def __init__(self, inner: Any) -> None:
+    Args:
+        hidden: special tokens that mean nothing in an answer; a model that writes one anyway shows nothing.
+    """
+
+    def __init__(self, inner: Any, hidden: frozenset[int]) -> None:
         self._inner = inner
+        self._hidden = hidden
 
     def add(self, token: int) -> str:
         """The text that this token completes, often empty or more than the token's own."""
+        if token in self._hidden:
+            return ""
         self._inner.add_token(token)
         return self._inner.last_segment
 
