@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from fireside import __version__
-from fireside.config import DEFAULT_HOST, DEFAULT_PORT, ServeConfig
+from fireside.config import DEFAULT_HOST, DEFAULT_PORT, MAX_QUEUE, MAX_ROWS, ServeConfig
 from fireside.paths import Home
 
 
@@ -91,6 +91,24 @@ def main() -> None:
     type=click.BOOL,
     metavar="on|off",
     help="Whether models that can think do, in requests that do not say. Default: the model's own.",
+)
+@click.option(
+    "--batch",
+    "--decode-concurrency",
+    "max_rows",
+    type=click.IntRange(min=1),
+    default=MAX_ROWS,
+    show_default=True,
+    metavar="N",
+    help="Answers that are written at the same time; more wait.",
+)
+@click.option(
+    "--max-queue",
+    type=click.IntRange(min=0),
+    default=MAX_QUEUE,
+    show_default=True,
+    metavar="N",
+    help="Requests that may wait; one more gets 429.",
 )
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""

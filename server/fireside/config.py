@@ -11,6 +11,7 @@ from fireside.paths import Home
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 MAX_ROWS = 8
+MAX_QUEUE = 256
 
 
 @dataclass(frozen=True)
@@ -44,4 +45,5 @@ class ServeConfig:
     max_tokens: int | None = None
     thinking: bool | None = None
     max_rows: int = MAX_ROWS
+    max_queue: int = MAX_QUEUE
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

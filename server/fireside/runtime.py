@@ -46,8 +46,8 @@ class LocalEngine:
             cache_dir=str(home.cache),
             max_rows=self._config.max_rows,
         )
-        command = self._config.core_command
-        self.engine = Engine(EngineConfig(command, start, self._open(source)), self._board)
+        config = EngineConfig(self._config.core_command, start, self._open(source), self._config.max_queue)
+        self.engine = Engine(config, self._board)
         self.engine.start()
         # What the model's text side needs is imported while its weights are loading.
         await asyncio.to_thread(import_text_parts)

@@ -16,7 +16,7 @@ from fireside.api.chat_task import task_of
 from fireside.api.generation import LANE, End, Output, generate, prepare
 from fireside.api.served import Serving
 from fireside.api.validation import decode
-from fireside.engine.requests import Prefill, Queued, Restarting
+from fireside.engine.requests import Accepted, Prefill, Queued, Restarting
 from fireside.http.errors import FiresideError, error_body
 from fireside.http.security import json_body
 from fireside.http.sse import event, stream_response
@@ -44,6 +44,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
         prepared = await prepare(served, task_of(body, served.thinking))
         answer = _Answer(served.model_id, body.return_progress)
         outputs = generate(served, prepared)
+        await anext(outputs)
         if body.stream:
             include_usage = body.stream_options is not None and body.stream_options.include_usage
             return stream_response(_stream(outputs, answer, include_usage))
@@ -103,6 +104,8 @@ async def _stream(
                 match output:
                     case End():
                         yield answer.last(output, include_usage)
+                    case Accepted():
+                        pass
                     case Queued() | Prefill() | Restarting():
                         if answer.show_progress:
                             empty = [wire.ChunkChoice(wire.Delta())]
@@ -131,7 +134,7 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Resp
                         answer.usage(output),
                     )
                     return Response(_encode(completion), content_type="application/json")
-                case Queued() | Prefill() | Restarting():
+                case Accepted() | Queued() | Prefill() | Restarting():
                     pass
                 case _:
                     message.add(output)
@@ -191,7 +194,7 @@ class _Message:
 def _progress(output: Queued | Prefill | Restarting) -> wire.Progress:
     match output:
         case Queued():
-            return wire.Progress("queued", queue_position=output.position)
+            return wire.Progress("queued", queue_position=output.position, eta_s=output.eta_s)
         case Prefill():
             return wire.Progress("prefill", prefill_done=output.done, prefill_total=output.total)
         case Restarting():

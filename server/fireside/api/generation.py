@@ -9,6 +9,7 @@ from typing import Any
 from fireside.api.sampling import SamplingFields, choose
 from fireside.engine.engine import Engine
 from fireside.engine.requests import (
+    Accepted,
     Broken,
     Finished,
     GenerationRequest,
@@ -82,7 +83,7 @@ class End:
     timings: Timings
 
 
-Output = Queued | Prefill | Restarting | MarkupEvent | End
+Output = Accepted | Queued | Prefill | Restarting | MarkupEvent | End
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,16 @@ def _over_budget(served: Served, tokens: str) -> ContextOverBudget:
 async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output, None]:
     """The answer as it comes, ending in `End`. Closing the generator stops the engine's row.
 
+    The first output is `Accepted`; what is refused is refused before it.
+
     Raises:
+        TooBusy: as many requests wait as may.
         EngineError: the engine gave the request up.
     """
     detokenizer = served.text.detokenizer(prepared.continued)
     answer = _Answer(detokenizer, _parser(served, prepared), StopText(prepared.stop))
     async with served.engine.generate(prepared.request) as row:
+        yield Accepted()
         reason = None
         while reason is None:
             match event := await row.next():

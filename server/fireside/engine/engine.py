@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -13,9 +14,11 @@ from pathlib import Path
 
 from fireside import wire
 from fireside.engine.link import CoreLink
+from fireside.engine.pace import Pace
 from fireside.engine.requests import Broken, GenerationRequest, Prefill, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
 from fireside.engine.status import StatusBoard
+from fireside.http.errors import TooBusy
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +34,7 @@ class EngineConfig:
     Attributes:
         command: that starts one; the number of its socket is appended.
         start: what it is told first.
+        max_queue: requests that may wait for a free row; one more is refused.
         located: called once with the model's folder, while the weights are loading; the engine is ready
             when it has returned too. What it raises fails the engine.
     """
@@ -38,6 +42,7 @@ class EngineConfig:
     command: Sequence[str]
     start: wire.Start
     located: Callable[[Path], Awaitable[None]]
+    max_queue: int
 
 
 class Engine:
@@ -47,6 +52,7 @@ class Engine:
         self._config = config
         self._board = board
         self._roster = Roster(config.start.max_rows)
+        self._pace = Pace(config.start.max_rows)
         self._link: CoreLink | None = None
         self._ready: wire.Ready | None = None
         self._last_report = time.monotonic()
@@ -94,12 +100,17 @@ class Engine:
 
     @asynccontextmanager
     async def generate(self, request: GenerationRequest) -> AsyncGenerator[Row]:
-        """A row for the request, whose `next` gives the events of the answer. Leaving cancels it."""
+        """A row for the request, whose `next` gives the events of the answer. Leaving cancels it.
+
+        Raises:
+            TooBusy: as many requests wait as may.
+        """
         row = Row(request)
         if self._failure is not None:
             row.events.put_nowait(Broken(self._failure))
             yield row
             return
+        self._refuse_if_full()
         try:
             self._apply(self._roster.add(row))
             self._announce()
@@ -107,6 +118,14 @@ class Engine:
         finally:
             self._apply(self._roster.remove(row))
             self._announce()
+
+    def _refuse_if_full(self) -> None:
+        waiting = len(self._roster.all) - self._config.start.max_rows
+        if waiting >= self._config.max_queue:
+            raise TooBusy(
+                f"{waiting} requests are waiting already, and no more may (--max-queue). Try again later.",
+                retry_after_s=math.ceil(self._pace.until_start(0) or 1),
+            )
 
     async def _supervise(self) -> None:
         useless_cores = deaths_while_loading = 0
@@ -161,6 +180,8 @@ class Engine:
         for token in step.tokens:
             if row := self._roster.get(token.id):
                 row.add(token.token, token.finish)
+                if token.finish:
+                    self._pace.finished(row)
                 self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))
 
     def _on_phase(self, phase: wire.Phase) -> None:
@@ -230,7 +251,7 @@ class Engine:
         """Tell those who wait where they stand, and the board how many there are."""
         waiting = self._roster.waiting
         for position, row in enumerate(waiting):
-            row.events.put_nowait(Queued(position))
+            row.events.put_nowait(Queued(position, self._pace.until_start(position)))
         self._board.update(rows=len(self._roster.running), queued=len(waiting))
 
 

@@ -26,10 +26,20 @@ class GenerationRequest:
 
 
 @dataclass(frozen=True)
+class Accepted:
+    """The request has its place; nothing but the engine's failure can refuse it any more."""
+
+
+@dataclass(frozen=True)
 class Queued:
-    """Waits for a free row; `position` 0 is next."""
+    """Waits for a free row; `position` 0 is next.
+
+    Attributes:
+        eta_s: about when it starts, in seconds; None while there is nothing to tell it from.
+    """
 
     position: int
+    eta_s: float | None = None
 
 
 @dataclass(frozen=True)

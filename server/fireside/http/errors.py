@@ -6,6 +6,7 @@ FiresideError           500 server_error
   Forbidden             403 forbidden
   NotFound              404 not_found
   UnsupportedMedia      415 unsupported_media_type
+  TooBusy               429 queue_full, with Retry-After
   NotReady              503 not_ready, with Retry-After
   EngineError           502 engine_error
 """
@@ -28,6 +29,8 @@ class FiresideError(Exception):
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
     code: ClassVar[str] = "server_error"
+    retry_after_s: int | None = None
+    """When it is worth trying again."""
 
     def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
@@ -74,6 +77,18 @@ class UnsupportedMedia(FiresideError):
     code = "unsupported_media_type"
 
 
+class TooBusy(FiresideError):
+    """As many requests wait as may."""
+
+    status = 429
+    type = "rate_limit_error"
+    code = "queue_full"
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class NotReady(FiresideError):
     """The model is still loading, or has gone."""
 
@@ -117,7 +132,7 @@ def error_body(error: FiresideError) -> bytes:
 def error_response(error: FiresideError) -> Response:
     """The HTTP answer to an error."""
     response = Response(error_body(error), error.status, content_type="application/json")
-    if isinstance(error, NotReady):
+    if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(error.retry_after_s)
     return response
 
