@@ -25,6 +25,15 @@ class WireError(Exception):
     """The other side sent something that is not this protocol."""
 
 
+class Logprobs(msgspec.Struct, frozen=True, array_like=True):
+    """How likely a token was: natural logarithms, after bias and penalties, before the sampler's filters."""
+
+    chosen: float
+    """Of the token itself."""
+    top: list[tuple[int, float]]
+    """The likeliest token ids with theirs, likeliest first."""
+
+
 class Sampling(msgspec.Struct, frozen=True, array_like=True):
     """How a token is drawn. The draw depends on `seed` and the token's index alone."""
 
@@ -81,6 +90,8 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     """Of the whole answer, `generated` included."""
     stop_ids: list[int]
     sampling: Sampling
+    top_logprobs: int | None = None
+    """Report each token's `Logprobs`, with so many of the likeliest; None: do not."""
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
@@ -128,6 +139,7 @@ class RowToken(msgspec.Struct, frozen=True, array_like=True):
     id: int
     token: int
     finish: FinishReason | None = None
+    logprobs: Logprobs | None = None
 
 
 class RowPrefill(msgspec.Struct, frozen=True, array_like=True):

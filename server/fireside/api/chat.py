@@ -12,22 +12,15 @@ import msgspec
 from quart import Blueprint, Response
 
 from fireside.api import chat_format as wire
+from fireside.api.chat_pieces import Likelihoods, WholeMessage, delta_of, progress_of
 from fireside.api.chat_task import task_of
-from fireside.api.generation import LANE, End, Output, generate, prepare
+from fireside.api.generation import LANE, End, Output, TokenLogprobs, generate, prepare
 from fireside.api.served import Serving
 from fireside.api.validation import decode
 from fireside.engine.requests import Accepted, Prefill, Queued, Restarting
 from fireside.http.errors import FiresideError, error_body
 from fireside.http.security import json_body
 from fireside.http.sse import event, stream_response
-from fireside.text.markup import (
-    CallArguments,
-    CallFinished,
-    CallStarted,
-    ContentText,
-    MarkupEvent,
-    ReasoningText,
-)
 
 _encode = msgspec.json.Encoder().encode
 _DONE = event(b"[DONE]")
@@ -47,8 +40,8 @@ def create_blueprint(serving: Serving) -> Blueprint:
         await anext(outputs)
         if body.stream:
             include_usage = body.stream_options is not None and body.stream_options.include_usage
-            return stream_response(_stream(outputs, answer, include_usage))
-        return await _whole(outputs, answer)
+            return stream_response(_stream(outputs, answer, include_usage, Likelihoods(served.text)))
+        return await _whole(outputs, answer, Likelihoods(served.text))
 
     return blueprint
 
@@ -73,12 +66,13 @@ class _Answer:
         )
         return event(_encode(chunk))
 
-    def delta(self, delta: wire.Delta) -> bytes:
-        return self.chunk([wire.ChunkChoice(delta)])
+    def delta(self, delta: wire.Delta, tokens: Likelihoods | None = None) -> bytes:
+        logprobs = tokens.take() if tokens else msgspec.UNSET
+        return self.chunk([wire.ChunkChoice(delta, logprobs=logprobs)])
 
-    def last(self, end: End, include_usage: bool) -> bytes:
+    def last(self, end: End, include_usage: bool, tokens: Likelihoods) -> bytes:
         """The chunk with the finish reason; the usage comes with it, or after it where that was asked for."""
-        choices = [wire.ChunkChoice(wire.Delta(), end.reason)]
+        choices = [wire.ChunkChoice(wire.Delta(), end.reason, logprobs=tokens.take())]
         if not include_usage:
             return self.chunk(choices, self.usage(end))
         return self.chunk(choices) + self.chunk([], self.usage(end))
@@ -95,7 +89,7 @@ class _Answer:
 
 
 async def _stream(
-    outputs: AsyncGenerator[Output, None], answer: _Answer, include_usage: bool
+    outputs: AsyncGenerator[Output, None], answer: _Answer, include_usage: bool, tokens: Likelihoods
 ) -> AsyncIterator[bytes]:
     async with aclosing(outputs):
         yield answer.delta(wire.Delta(role="assistant", content=""))
@@ -103,28 +97,30 @@ async def _stream(
             async for output in outputs:
                 match output:
                     case End():
-                        yield answer.last(output, include_usage)
+                        yield answer.last(output, include_usage, tokens)
                     case Accepted():
                         pass
+                    case TokenLogprobs():
+                        tokens.add(output)
                     case Queued() | Prefill() | Restarting():
                         if answer.show_progress:
                             empty = [wire.ChunkChoice(wire.Delta())]
-                            yield answer.chunk(empty, progress=_progress(output))
+                            yield answer.chunk(empty, progress=progress_of(output))
                     case _:
-                        if (delta := _delta(output)) is not None:
-                            yield answer.delta(delta)
+                        if (delta := delta_of(output)) is not None:
+                            yield answer.delta(delta, tokens)
         except FiresideError as error:
             yield event(error_body(error))
         yield _DONE
 
 
-async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Response:
-    message = _Message()
+async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer, tokens: Likelihoods) -> Response:
+    message = WholeMessage()
     async with aclosing(outputs):
         async for output in outputs:
             match output:
                 case End():
-                    choice = wire.Choice(message.as_wire(), output.reason)
+                    choice = wire.Choice(message.as_wire(), output.reason, logprobs=tokens.take())
                     completion = wire.Completion(
                         answer.id,
                         "chat.completion",
@@ -136,69 +132,11 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer) -> Resp
                     return Response(_encode(completion), content_type="application/json")
                 case Accepted() | Queued() | Prefill() | Restarting():
                     pass
+                case TokenLogprobs():
+                    tokens.add(output)
                 case _:
                     message.add(output)
     raise FiresideError("The engine ended an answer without saying so.")
-
-
-def _delta(piece: MarkupEvent) -> wire.Delta | None:
-    """A piece of the answer as a delta; the end of a call is told by what follows it."""
-    match piece:
-        case ReasoningText(text):
-            return wire.Delta(reasoning=text)
-        case ContentText(text):
-            return wire.Delta(content=text)
-        case CallStarted(index, call_id, name):
-            function = wire.FunctionDelta(name, "")
-            return wire.Delta(tool_calls=[wire.CallDelta(index, function, call_id, "function")])
-        case CallArguments(index, fragment):
-            return wire.Delta(tool_calls=[wire.CallDelta(index, wire.FunctionDelta(arguments=fragment))])
-        case CallFinished():
-            return None
-
-
-class _Message:
-    """A whole answer out of its pieces. A call that was cut off stays, as far as it came."""
-
-    def __init__(self) -> None:
-        self._reasoning: list[str] = []
-        self._content: list[str] = []
-        self._calls: dict[int, tuple[CallStarted, list[str]]] = {}
-
-    def add(self, piece: MarkupEvent) -> None:
-        match piece:
-            case ReasoningText(text):
-                self._reasoning.append(text)
-            case ContentText(text):
-                self._content.append(text)
-            case CallStarted(index):
-                self._calls[index] = piece, []
-            case CallArguments(index, fragment):
-                self._calls[index][1].append(fragment)
-            case CallFinished():
-                pass
-
-    def as_wire(self) -> wire.Message:
-        content = "".join(self._content)
-        calls = [
-            wire.Call(call.id, wire.Function(call.name, "".join(fragments)))
-            for call, fragments in self._calls.values()
-        ]
-        return wire.Message(
-            content=content or None if calls else content,
-            reasoning="".join(self._reasoning) or msgspec.UNSET,
-            tool_calls=calls or msgspec.UNSET,
-        )
-
-
-def _progress(output: Queued | Prefill | Restarting) -> wire.Progress:
-    match output:
-        case Queued():
-            return wire.Progress("queued", queue_position=output.position, eta_s=output.eta_s)
-        case Prefill():
-            return wire.Progress("prefill", prefill_done=output.done, prefill_total=output.total)
-        case Restarting():
-            return wire.Progress("restarting")
 
 
 def _fireside_usage(end: End) -> wire.FiresideUsage:

@@ -67,6 +67,8 @@ class ChatBody(SamplingFields, frozen=True, kw_only=True):
     reasoning_effort: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     continue_final_message: bool = False
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Meta(ge=-1, le=11)] | None = None
     return_progress: bool = False
 
 
@@ -130,10 +132,32 @@ class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_calls: list[CallDelta] | None = None
 
 
+class LikelyToken(msgspec.Struct, frozen=True):
+    """A token and how likely it was; `bytes` is null where it is a part of a character."""
+
+    id: int
+    token: str
+    bytes: list[int] | None
+    logprob: float
+
+
+class TokenEntry(LikelyToken, frozen=True):
+    """A token of the answer: OpenAI's fields, and mlx-lm's `id` beside them."""
+
+    top_logprobs: list[LikelyToken]
+
+
+class ChoiceLogprobs(msgspec.Struct, frozen=True):
+    """For every token generated, those of thoughts and calls included."""
+
+    content: list[TokenEntry]
+
+
 class ChunkChoice(msgspec.Struct, frozen=True):
     delta: Delta
     finish_reason: str | None = None
     index: int = 0
+    logprobs: ChoiceLogprobs | msgspec.UnsetType = msgspec.UNSET
 
 
 class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -170,6 +194,7 @@ class Choice(msgspec.Struct, frozen=True):
     message: Message
     finish_reason: str
     index: int = 0
+    logprobs: ChoiceLogprobs | msgspec.UnsetType = msgspec.UNSET
 
 
 class Completion(msgspec.Struct, frozen=True):

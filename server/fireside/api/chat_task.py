@@ -29,12 +29,19 @@ def task_of(body: ChatBody, thinking: bool | None) -> ChatTask:
         sampling=body,
         max_tokens=body.max_completion_tokens or body.max_tokens,
         stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
+        top_logprobs=_top_logprobs(body),
         options=TemplateOptions(
             tools=[_without_nulls(msgspec.to_builtins(tool)) for tool in tools],
             values=_template_values(body, thinking),
             continue_final=_continues(body),
         ),
     )
+
+
+def _top_logprobs(body: ChatBody) -> int | None:
+    """`top_logprobs` above 0 asks for logprobs by itself, as in mlx-lm's server."""
+    count = max(0, body.top_logprobs or 0)
+    return count if body.logprobs or count else None
 
 
 _RESERVED = frozenset((

@@ -32,6 +32,7 @@ from fireside.text.messages import ChatMessage
 from fireside.text.model import Detokenizer, TextModel
 from fireside.text.stop import StopText
 from fireside.text.template import TemplateOptions
+from fireside.wire import Logprobs
 
 LANE = "batched"
 
@@ -65,7 +66,16 @@ class ChatTask:
     sampling: SamplingFields
     max_tokens: int | None
     stop: Sequence[str]
+    top_logprobs: int | None = None
     options: TemplateOptions = field(default_factory=TemplateOptions)
+
+
+@dataclass(frozen=True)
+class TokenLogprobs:
+    """How likely a token of the answer was, of its thoughts and calls too; comes before the token's text."""
+
+    token: int
+    logprobs: Logprobs
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,7 @@ class End:
     timings: Timings
 
 
-Output = Accepted | Queued | Prefill | Restarting | MarkupEvent | End
+Output = Accepted | Queued | Prefill | Restarting | TokenLogprobs | MarkupEvent | End
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,7 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         max_tokens=min(task.max_tokens or served.max_tokens or room, room),
         stop_ids=served.text.stop_ids,
         sampling=choose(task.sampling, served.flags, served.text, thinking),
+        top_logprobs=task.top_logprobs,
     )
     continued = prompt.ids[-_CONTINUED_TOKENS:] if task.options.continue_final else ()
     return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued)
@@ -148,6 +159,8 @@ async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output,
         while reason is None:
             match event := await row.next():
                 case Token():
+                    if event.logprobs is not None:
+                        yield TokenLogprobs(event.id, event.logprobs)
                     pieces = answer.add(event.id)
                 case Finished():
                     pieces, reason = answer.finish(event.reason == "length"), event.reason

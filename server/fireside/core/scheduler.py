@@ -5,6 +5,7 @@ from typing import Any
 import mlx.nn as nn
 from mlx_lm.generate import BatchGenerator, GenerationBatch, PromptProcessingBatch, StopSequences
 
+from fireside.core.logprobs import logprobs_of
 from fireside.core.sampling import make_processors, make_sampler
 from fireside.wire import Cancel, RowPrefill, RowToken, Step, Submit
 
@@ -26,6 +27,7 @@ class Scheduler:
         )
         self._vocab_size = vocab_size
         self._ids: dict[int, int] = {}
+        self._top_logprobs: dict[int, int] = {}
         self._stops: dict[tuple[int, ...], StopSequences] = {}
 
     @property
@@ -57,11 +59,14 @@ class Scheduler:
             stop_sequences=[self._stop(tuple(row.stop_ids))],
         )
         self._ids[uid] = row.id
+        if row.top_logprobs is not None:
+            self._top_logprobs[uid] = row.top_logprobs
 
     def _cancel(self, row_id: int) -> None:
         for uid in [uid for uid, known in self._ids.items() if known == row_id]:
             self._generator.remove([uid])
             del self._ids[uid]
+            self._top_logprobs.pop(uid, None)
 
     def _stop(self, ids: tuple[int, ...]) -> StopSequences:
         if ids not in self._stops:
@@ -70,8 +75,13 @@ class Scheduler:
 
     def _token(self, response: GenerationBatch.Response) -> RowToken:
         finish: Any = response.finish_reason
-        row_id = self._ids.pop(response.uid) if finish else self._ids[response.uid]
-        return RowToken(row_id, response.token, finish)
+        count = self._top_logprobs.get(response.uid)
+        logprobs = None if count is None else logprobs_of(response.token, response.logprobs, count)
+        row_id = self._ids[response.uid]
+        if finish:
+            del self._ids[response.uid]
+            self._top_logprobs.pop(response.uid, None)
+        return RowToken(row_id, response.token, finish, logprobs)
 
     def _prefill(self, response: PromptProcessingBatch.Response) -> RowPrefill:
         done, total = response.progress

@@ -179,7 +179,7 @@ class Engine:
                 row.events.put_nowait(Prefill(progress.done, progress.total))
         for token in step.tokens:
             if row := self._roster.get(token.id):
-                row.add(token.token, token.finish)
+                row.add(token.token, token.finish, token.logprobs)
                 if token.finish:
                     self._pace.finished(row)
                 self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))

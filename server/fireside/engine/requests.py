@@ -6,7 +6,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from fireside.wire import FinishReason, Sampling, Submit
+from fireside.wire import FinishReason, Logprobs, Sampling, Submit
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,14 @@ class GenerationRequest:
         prompt: not empty.
         max_tokens: at least 1, and within the context window together with the prompt.
         stop_ids: tokens that end the answer and are not part of it.
+        top_logprobs: how many of the likeliest tokens each token comes with; None: no logprobs at all.
     """
 
     prompt: list[int]
     max_tokens: int
     stop_ids: tuple[int, ...]
     sampling: Sampling
+    top_logprobs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Token:
     """One more token of the answer."""
 
     id: int
+    logprobs: Logprobs | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,7 @@ class Row:
             max_tokens=self.request.max_tokens,
             stop_ids=list(self.request.stop_ids),
             sampling=self.request.sampling,
+            top_logprobs=self.request.top_logprobs,
         )
 
     def submitted(self, number: int) -> None:
@@ -137,14 +141,14 @@ class Row:
         if self.started_at is None:
             self.started_at = time.monotonic()
 
-    def add(self, token: int, finish: FinishReason | None) -> None:
+    def add(self, token: int, finish: FinishReason | None, logprobs: Logprobs | None = None) -> None:
         """Take a token, pass it on, and end with it where the core says so."""
         now = time.monotonic()
         self.first_token_at = self.first_token_at or now
         self.last_token_at = now
         if finish != "stop":
             self.generated.append(token)
-            self.events.put_nowait(Token(token))
+            self.events.put_nowait(Token(token, logprobs))
         if finish is not None:
             self.events.put_nowait(Finished(finish))
 

@@ -110,6 +110,10 @@ class TextModel:
             _ = inner.last_segment
         return Detokenizer(inner, self._hidden_ids)
 
+    def token_text(self, token: int) -> str:
+        """What one token stands for by itself; a part of a character shows as U+FFFD."""
+        return str(self._tokenizer.decode([token]))
+
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
