@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -14,12 +13,6 @@ from support.server import Server
 REPEAT = [{"role": "user", "content": "Repeat: one fine day"}]
 COUNT = [{"role": "user", "content": "Count to 50."}]
 WORDS = [{"role": "user", "content": "Write 30 random words."}]
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0) as client:
-        yield client
 
 
 def ask(client: openai.OpenAI, messages: list[Any], **options: Any) -> Any:

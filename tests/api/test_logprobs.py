@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -32,12 +31,6 @@ for row in logprobs.tolist():
     rows.append([row, best])
 print(json.dumps([[row[token], [[i, row[i]] for i in best]] for (row, best), token in zip(rows, answer)]))
 """
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0) as client:
-        yield client
 
 
 def ask(client: openai.OpenAI, messages: list[Any], **options: Any) -> Any:

@@ -73,3 +73,12 @@ def test_who_waits_is_told_about_when_it_will_start(narrow: Server) -> None:
     with streaming(narrow) as running, streaming(narrow) as waiting:
         until_text(running)
         assert queued(waiting)["eta_s"] > 0
+
+
+def test_a_client_that_leaves_while_its_prompt_is_read_frees_the_engine(narrow: Server) -> None:
+    long = " ".join(f"word{n}" for n in range(1200))
+    with streaming(narrow, messages=[{"role": "user", "content": long}]) as chunks:
+        progress = next(c["fireside"] for c in chunks if c.get("fireside", {}).get("phase") == "prefill")
+        assert progress["prefill_done"] < progress["prefill_total"]
+    assert brief(narrow).json()["choices"][0]["message"]["content"] == "Hello! How can I help you?"
+    assert narrow.get("/stats")["batch"]["active_rows"] == 0

@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -44,12 +43,6 @@ EVERYTHING = {
     "presence_context_size": 40,
     "frequency_context_size": 10,
 }
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

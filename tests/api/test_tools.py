@@ -1,7 +1,6 @@
 """Tool calls and reasoning on `/v1/chat/completions`, through the real `openai` client and model."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -25,12 +24,6 @@ READ = tool("read", path="string")
 WRITE = tool("write", path="string", content="string")
 LIST = [{"role": "user", "content": "Run `ls -la /tmp`"}]
 BOTH = [{"role": "user", "content": "Run `ls -la` and read notes.md"}]
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="unused", max_retries=0) as client:
-        yield client
 
 
 def ask(client: openai.OpenAI, messages: list[Any], *, thinking: bool = False, **options: Any) -> Any:
