@@ -43,8 +43,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def default_server(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A shared Fireside with the model that users get by default, for answers that need knowledge."""
-    with serving(prepared_home(tmp_path_factory.mktemp("default"), server.home), model=None) as running:
+    """A shared Fireside with the model that users get by default, for answers that need knowledge.
+
+    It answers the same each time, so that what it knows does not depend on the draw.
+    """
+    home = prepared_home(tmp_path_factory.mktemp("default"), server.home)
+    with serving(home, "--temperature", "0", model=None) as running:
         yield running.wait_ready()
 
 
