@@ -78,6 +78,7 @@ async def ask(client: httpx.AsyncClient, target: Target, prompt: str, max_tokens
         "temperature": 0,
         "stream": True,
         "stream_options": {"include_usage": True},
+        "chat_template_kwargs": {"enable_thinking": False},
     }
     begin = time.perf_counter()
     first = last = 0.0
