@@ -101,7 +101,7 @@ async def _stream(
                     case Accepted():
                         pass
                     case TokenLogprobs():
-                        tokens.add(output)
+                        await tokens.add(output)
                     case Queued() | Prefill() | Restarting():
                         if answer.show_progress:
                             empty = [wire.ChunkChoice(wire.Delta())]
@@ -133,7 +133,7 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer, tokens:
                 case Accepted() | Queued() | Prefill() | Restarting():
                     pass
                 case TokenLogprobs():
-                    tokens.add(output)
+                    await tokens.add(output)
                 case _:
                     message.add(output)
     raise FiresideError("The engine ended an answer without saying so.")

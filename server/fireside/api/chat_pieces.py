@@ -88,10 +88,11 @@ class Likelihoods:
         self._text = text
         self._entries: list[wire.TokenEntry] = []
 
-    def add(self, token: TokenLogprobs) -> None:
+    async def add(self, token: TokenLogprobs) -> None:
         """Take the next token's."""
-        chosen = self._likely(token.token, token.logprobs.chosen)
-        top = [self._likely(other, logprob) for other, logprob in token.logprobs.top]
+        pairs = [(token.token, token.logprobs.chosen), *token.logprobs.top]
+        texts = await self._text.token_texts([other for other, _ in pairs])
+        chosen, *top = [_likely(*pair, text) for pair, text in zip(pairs, texts, strict=True)]
         entry = wire.TokenEntry(chosen.id, chosen.token, chosen.bytes, chosen.logprob, top)
         self._entries.append(entry)
 
@@ -100,7 +101,7 @@ class Likelihoods:
         entries, self._entries = self._entries, []
         return wire.ChoiceLogprobs(entries) if entries else msgspec.UNSET
 
-    def _likely(self, token: int, logprob: float) -> wire.LikelyToken:
-        text = self._text.token_text(token)
-        whole = "\ufffd" not in text
-        return wire.LikelyToken(token, text, list(text.encode()) if whole else None, logprob)
+
+def _likely(token: int, logprob: float, text: str) -> wire.LikelyToken:
+    whole = "\ufffd" not in text
+    return wire.LikelyToken(token, text, list(text.encode()) if whole else None, logprob)

@@ -110,9 +110,9 @@ class TextModel:
             _ = inner.last_segment
         return Detokenizer(inner, self._hidden_ids)
 
-    def token_text(self, token: int) -> str:
-        """What one token stands for by itself; a part of a character shows as U+FFFD."""
-        return str(self._tokenizer.decode([token]))
+    async def token_texts(self, tokens: Sequence[int]) -> list[str]:
+        """What each token stands for by itself; a part of a character shows as U+FFFD."""
+        return await self._run(lambda: [str(self._tokenizer.decode([token])) for token in tokens])
 
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
