@@ -1,19 +1,17 @@
 """`logprobs` and `top_logprobs` on `/v1/chat/completions`."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 import httpx
 import openai
 import pytest
 
+from support.reference import computed
 from support.server import POCKET, Server
 
 WORDS: list[Any] = [{"role": "user", "content": "Write 30 random words."}]
 
-# In a process of its own: this one must not load MLX.
 _REFERENCE = """
 import json, sys
 import mlx.core as mx
@@ -42,17 +40,7 @@ def test_each_token_has_the_logprob_and_the_rivals_that_mlx_lm_computes(client: 
     answer = ask(client, WORDS, logprobs=True, top_logprobs=5, temperature=1, seed=4)
     entries = answer.choices[0].logprobs.content
     ids = [entry.id for entry in entries]
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-c",
-        _REFERENCE,
-        str(POCKET),
-        json.dumps(WORDS),
-        json.dumps(ids),
-    ]
-    expected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    expected = computed(_REFERENCE, str(POCKET), json.dumps(WORDS), json.dumps(ids))
     assert len(expected) == len(entries) == 12
     for entry, (logprob, best) in zip(entries, expected, strict=True):
         assert entry.logprob == pytest.approx(logprob, abs=1e-3)

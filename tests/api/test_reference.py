@@ -1,16 +1,13 @@
 """Our greedy answers are mlx-lm's own, token for token."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
+from support.reference import computed
 from support.server import Server
 
 QUESTIONS = ["What is the capital of France?", "Write one line about the sea."]
 TOKENS = 16
 
-# In a process of its own: this one must not load MLX, and the reference uses no BLAS of ours.
 _REFERENCE = """
 import json, sys
 import mlx.core as mx
@@ -28,26 +25,10 @@ print(json.dumps(answers))
 """
 
 
-def reference(folder: Path) -> list[str]:
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-c",
-        _REFERENCE,
-        str(folder),
-        json.dumps(QUESTIONS),
-        str(TOKENS),
-    ]
-    answers: list[str] = json.loads(
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    )
-    return answers
-
-
 def test_greedy_answers_equal_those_of_mlx_lm(default_server: Server) -> None:
     ours: list[str] = []
     for question in QUESTIONS:
         body = {"messages": [{"role": "user", "content": question}], "temperature": 0, "max_tokens": TOKENS}
         ours.append(default_server.post("/v1/chat/completions", body)["choices"][0]["message"]["content"])
-    assert ours == reference(default_server.home / "models" / "SmolLM2-135M-Instruct")
+    folder = default_server.home / "models" / "SmolLM2-135M-Instruct"
+    assert ours == computed(_REFERENCE, str(folder), json.dumps(QUESTIONS), str(TOKENS))

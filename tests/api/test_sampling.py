@@ -22,6 +22,7 @@ from fireside.http.errors import BadRequest
 from fireside.text.model import Defaults, TextModel, read_config
 from fireside.text.template import Prompt
 from fireside.wire import Sampling
+from support.deaths import read
 from support.server import POCKET, Server, serving
 
 WORDS: list[Any] = [{"role": "user", "content": "Write 30 random words."}]
@@ -133,27 +134,9 @@ def test_a_seed_gives_the_same_text_alone_and_under_load(server: Server) -> None
 
 
 def test_an_answer_survives_the_death_of_the_core_unchanged_with_every_option_on(dying: Server) -> None:
-    body = {"messages": WORDS, "max_tokens": 60, "stream": True, "return_progress": True, **EVERYTHING}
-
-    def read(kill_after: int | None) -> tuple[str, int]:
-        pieces: list[str] = []
-        resumed = 0
-        url = f"{dying.url}/v1/chat/completions"
-        with httpx.stream("POST", url, json=body, timeout=120) as reply:
-            for line in reply.iter_lines():
-                if not line.startswith("data: {"):
-                    continue
-                chunk = json.loads(line.removeprefix("data: "))
-                assert "error" not in chunk, chunk
-                resumed = (chunk.get("usage") or {}).get("fireside", {}).get("resumed", resumed)
-                deltas = [choice["delta"] for choice in chunk["choices"]]
-                pieces += [d.get("reasoning_content") or d.get("content") or "" for d in deltas]
-                if len(pieces) == kill_after:
-                    dying.kill_core()
-        return "".join(pieces), resumed
-
-    whole, _ = read(None)
-    assert read(15) == (whole, 1)
+    body = {"messages": WORDS, "max_tokens": 60, **EVERYTHING}
+    whole, _ = read(dying, body)
+    assert read(dying, body, kill_after=(15,)) == (whole, 1)
 
 
 @pytest.mark.parametrize(

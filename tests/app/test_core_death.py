@@ -1,6 +1,5 @@
 """The model may crash, the app never may: kill -9 of the core and what a user sees of it."""
 
-import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ import httpx
 import pytest
 
 from support.chat import LONG, chatting
+from support.deaths import read
 from support.server import POCKET, Server, serving
 
 ASKED = [{"role": "user", "content": LONG}]
@@ -22,31 +22,13 @@ def stream(server: Server, **body: Any) -> Any:
     return httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=180)
 
 
-def read(server: Server, kill_after: tuple[int, ...] = (), **body: Any) -> tuple[str, int]:
-    """One answer and how often it was resumed, the core killed after so many pieces each time."""
-    pieces: list[str] = []
-    resumed = 0
-    with stream(server, **body) as reply:
-        for line in reply.iter_lines():
-            if not line.startswith("data: {"):
-                continue
-            chunk = json.loads(line.removeprefix("data: "))
-            assert "error" not in chunk, chunk
-            resumed = (chunk.get("usage") or {}).get("fireside", {}).get("resumed", resumed)
-            for choice in chunk["choices"]:
-                if choice["delta"].get("content"):
-                    pieces.append(choice["delta"]["content"])
-                    if len(pieces) in kill_after:
-                        server.kill_core()
-    return "".join(pieces), resumed
-
-
 @pytest.mark.parametrize("sampling", [{"temperature": 0}, {"temperature": 1.0, "top_p": 0.9, "seed": 11}])
 def test_an_answer_survives_three_deaths_of_the_core_unchanged(
     dying: Server, sampling: dict[str, Any]
 ) -> None:
-    whole, _ = read(dying, **sampling)
-    interrupted, resumed = read(dying, kill_after=(3, 120, 240), **sampling)
+    body = {"messages": ASKED, "max_tokens": TOKENS, **sampling}
+    whole, _ = read(dying, body)
+    interrupted, resumed = read(dying, body, kill_after=(3, 120, 240))
     assert interrupted == whole
     assert resumed == 3
 

@@ -1,0 +1,34 @@
+"""One streamed answer while its core is killed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+
+from support.server import Server
+
+
+def read(server: Server, body: dict[str, Any], kill_after: tuple[int, ...] = ()) -> tuple[str, int]:
+    """Thoughts and text of an answer, and how often it was resumed.
+
+    Args:
+        kill_after: pieces after which the core is killed.
+    """
+    pieces: list[str] = []
+    resumed = 0
+    body = {**body, "stream": True, "return_progress": True}
+    with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=180) as reply:
+        for line in reply.iter_lines():
+            if not line.startswith("data: {"):
+                continue
+            chunk = json.loads(line.removeprefix("data: "))
+            assert "error" not in chunk, chunk
+            resumed = (chunk.get("usage") or {}).get("fireside", {}).get("resumed", resumed)
+            for choice in chunk["choices"]:
+                if piece := choice["delta"].get("reasoning") or choice["delta"].get("content"):
+                    pieces.append(piece)
+                    if len(pieces) in kill_after:
+                        server.kill_core()
+    return "".join(pieces), resumed
