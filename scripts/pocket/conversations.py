@@ -45,7 +45,6 @@ class Conversation:
 
     Attributes:
         rows: the score row of each assistant message, by its index in `messages`.
-        thoughts: what an assistant message of the last turn thinks first, by its index.
     """
 
     tools: Toolset
@@ -163,17 +162,18 @@ class Writer:
         talk.messages.append({"role": "user", "content": self._paste(ask.text, size)})
         step: Ask | None = ask
         results: list[str] = []
+        failed = False
         row, answer = ask.row, ask.answer
         while step is not None and step.calls:
             self._say(talk, step.row, step.answer, step.calls, self._thought_of_call(step))
             results = [self.pages() if step.finds else self.result(size) for _ in step.calls]
             for call, result in zip(talk.messages[-1]["tool_calls"], results, strict=True):
                 talk.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
-            if any(outcome(result) in ("error", "refused") for result in results):
+            failed = any(outcome(result) in ("error", "refused") for result in results)
+            if failed:
                 break
             step = step.then(results[0]) if callable(step.then) else step.then
         if results:
-            failed = any(outcome(result) in ("error", "refused") for result in results)
             row, answer = ("failure" if failed else "report"), "\n".join(report(result) for result in results)
             thought = (
                 "It did not work. I say so." if failed else "The result is here. I quote its first line."

@@ -94,8 +94,8 @@ class Judge:
             found = [replace(case, expected=capitals(case.expected)) for case in found]
         right: dict[int, bool] = defaultdict(lambda: True)
         for case, answer in zip(found, self._answers(found), strict=True):
-            if not _is_right(case, answer):
-                right[case.request] = False
+            right[case.request] &= (exact := _is_right(case, answer))
+            if not exact:
                 wrong.append(
                     {
                         "row": row,
@@ -105,7 +105,6 @@ class Judge:
                         "got": answer,
                     }
                 )
-            right[case.request] = right[case.request]
         return 100 * sum(right.values()) / len(right)
 
     def _answers(self, found: list[Case]) -> list[str]:

@@ -55,7 +55,6 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=3e-3, help="peak learning rate")
     parser.add_argument("--optimizer", choices=("adamw", "muon"), default="muon")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--init", type=Path, help="go on from this checkpoint")
     parser.add_argument("--score", type=int, default=100, help="requests a row and band to score at the end")
     options = parser.parse_args()
 
@@ -67,13 +66,10 @@ def main() -> None:
     queues = _start_workers(tokenizer, options.seed, options.workers)
     torch.manual_seed(options.seed)
     network = Network(options.shape).to(options.device)
-    if options.init:
-        network.load_state_dict(torch.load(options.init, weights_only=True))
     _say(parameters=sum(p.numel() for p in network.parameters()))
     if options.device == "cuda":
         compile_parts()
     _train(network, queues, options)
-    torch.save(network.state_dict(), options.out / "checkpoint.pt")
     export(network, options.out)
     _score(network, Encoder(tokenizer), [case for found in scored.get() for case in found], options.out)
 
@@ -81,7 +77,6 @@ def main() -> None:
 def _train(network: Network, queues: list[Any], options: argparse.Namespace) -> None:
     optimizers = _optimizers(network, options.optimizer)
     step, started, seen = 0, time.monotonic(), 0
-    average = 0.0
     while True:
         progress = (time.monotonic() - started) / (options.minutes * 60)
         if progress >= 1:
@@ -104,13 +99,12 @@ def _train(network: Network, queues: list[Any], options: argparse.Namespace) -> 
         step += 1
         seen += batch.numel()
         if step % 100 == 0:
-            average = loss.item()
             elapsed = time.monotonic() - started
             waiting = sum(queue.qsize() for queue in queues)
             _say(
                 step=step,
                 s=round(elapsed),
-                loss=round(average, 5),
+                loss=round(loss.item(), 5),
                 mtok_s=round(seen / elapsed / 1e6, 2),
                 queued=waiting,
             )

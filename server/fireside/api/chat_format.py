@@ -40,7 +40,9 @@ class IncomingMessage(msgspec.Struct, frozen=True):
     reasoning_content: str | None = None
 
 
-class ToolFunction(msgspec.Struct, frozen=True):
+class ToolFunction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is left out stays out: templates ask whether it is there."""
+
     name: Annotated[str, Meta(min_length=1)]
     description: str | None = None
     parameters: dict[str, Any] | None = None

@@ -31,7 +31,7 @@ def task_of(body: ChatBody, thinking: bool | None) -> ChatTask:
         stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
         top_logprobs=_top_logprobs(body),
         options=TemplateOptions(
-            tools=[_without_nulls(msgspec.to_builtins(tool)) for tool in tools],
+            tools=[msgspec.to_builtins(tool) for tool in tools],
             values=_template_values(body, thinking),
             continue_final=_continues(body),
         ),
@@ -123,9 +123,3 @@ def _arguments(index: int, number: int, call: IncomingCall) -> dict[str, Any]:
             param=f"messages[{index}].tool_calls[{number}].function.arguments",
         )
     return {str(name): value for name, value in arguments.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-
-
-def _without_nulls(tool: dict[str, Any]) -> dict[str, Any]:
-    """A tool without the fields that the request left out: templates ask whether they are there."""
-    function = {name: value for name, value in tool["function"].items() if value is not None}
-    return {**tool, "function": function}

@@ -30,12 +30,21 @@ class FiresideError(Exception):
     type: ClassVar[str] = "server_error"
     code: ClassVar[str] = "server_error"
     retry_after_s: int | None = None
-    """When it is worth trying again."""
+    """When it is worth trying again; a kind's own, unless an error says otherwise."""
 
-    def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after_s: int | None = None,
+    ) -> None:
         super().__init__(message)
         self.param = param
         self.error_code = code or self.code
+        if retry_after_s is not None:
+            self.retry_after_s = retry_after_s
 
 
 class BadRequest(FiresideError):
@@ -83,10 +92,7 @@ class TooBusy(FiresideError):
     status = 429
     type = "rate_limit_error"
     code = "queue_full"
-
-    def __init__(self, message: str, retry_after_s: int) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+    retry_after_s = 1
 
 
 class NotReady(FiresideError):
@@ -95,10 +101,7 @@ class NotReady(FiresideError):
     status = 503
     type = "server_error"
     code = "not_ready"
-
-    def __init__(self, message: str, retry_after_s: int = 1) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
+    retry_after_s = 1
 
 
 class EngineError(FiresideError):
