@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "instance": {"paths"},
     "text": {"http"},
     "catalog": {"http", "paths"},
-    "engine": {"http", "wire"},
+    "engine": {"http", "wire", "catalog"},
     "core": {"wire", "catalog"},
     "api": {"http", "text", "engine", "wire"},
     "web": {"http", "engine", "catalog"},

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from fireside import __version__
-from fireside.config import DEFAULT_HOST, DEFAULT_PORT, MAX_QUEUE, MAX_ROWS, ServeConfig
+from fireside.config import DEFAULT_HOST, DEFAULT_PORT, MAX_QUEUE, MAX_ROWS, ServeConfig, parse_size
 from fireside.paths import Home
 
 
@@ -21,6 +21,24 @@ class _DefaultsToServe(click.Group):
         if not args or args[0] not in own:
             args = ["serve", *args]
         return super().parse_args(ctx, args)
+
+
+class _Size(click.ParamType[int]):
+    """Bytes, by the one rule that all sizes follow."""
+
+    name = "size"
+
+    def __init__(self, least: int = 0) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            size = parse_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if size < self._least:
+            self.fail(f"{value} is too little; leave it out for what the machine has.", param, ctx)
+        return size
 
 
 @click.group(
@@ -110,6 +128,27 @@ def main() -> None:
     metavar="N",
     help="Requests that may wait; one more gets 429.",
 )
+@click.option(
+    "--memory-budget",
+    type=_Size(least=1),
+    metavar="SIZE",
+    help="Memory that the model and all conversations may take: gigabytes such as 12 or 1.5, or with a unit, "
+    "500MB or 4GiB. Default: 90 % of what is free.",
+)
+@click.option(
+    "--kv-budget",
+    type=_Size(least=1),
+    metavar="SIZE",
+    help="Of that, for the keys and values of all answers together with the prompt cache; answers that need "
+    "more wait. Default: what the model leaves.",
+)
+@click.option(
+    "--prompt-cache",
+    type=_Size(),
+    metavar="SIZE",
+    help="Of that, for what earlier prompts have in common with later ones; 0 turns it off. "
+    "Default: 8 GB, or a quarter of what the model leaves.",
+)
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
     config = ServeConfig(
@@ -126,6 +165,8 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
 
     def announce(listener: Listener) -> None:
         click.echo(f"Fireside {__version__} at {listener.shown}  (Ctrl-C stops it)")
+        if sizes := _sizes_as_understood(config):
+            click.echo(sizes)
         if wants_browser and listener.url:
             open_browser(listener.url)
 
@@ -137,6 +178,23 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
         raise click.ClickException(str(error)) from error
     except (CannotListen, UpstreamError, StorageError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _sizes_as_understood(config: ServeConfig) -> str:
+    """The sizes that were given, in gigabytes and bytes; empty if none was."""
+    from fireside.catalog.fit import gigabytes
+
+    given = {
+        "memory budget": config.memory_budget,
+        "KV budget": config.kv_budget,
+        "prompt cache": config.prompt_cache,
+    }
+    words = [
+        f"{name} {gigabytes(size)} ({size:,} bytes)" if size else f"{name} off"
+        for name, size in given.items()
+        if size is not None
+    ]
+    return f"  {', '.join(words)}" if words else ""
 
 
 if __name__ == "__main__":

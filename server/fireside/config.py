@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,24 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 MAX_ROWS = 8
 MAX_QUEUE = 256
+
+_SIZE = re.compile(r"(?P<number>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
+_POWERS = {prefix: power for power, prefix in enumerate(("", "k", "m", "g", "t"))}
+
+
+def parse_size(text: str) -> int:
+    """Bytes in a size as all flags take it: `4` and `4GB` are decimal gigabytes, `4GiB` binary ones.
+
+    Raises:
+        ValueError: it is not a size.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    unit = found["unit"].lower() if found else ""
+    base = 1024 if unit.endswith(("i", "ib")) else 1000
+    prefix = unit.removesuffix("b").removesuffix("i") if unit else "g"
+    if found is None or prefix not in _POWERS or unit in ("i", "ib"):
+        raise ValueError(f"{text!r} is not a size. Write gigabytes such as 4 or 1.5, or a unit: 500MB, 4GiB.")
+    return round(float(found["number"]) * base ** _POWERS[prefix])
 
 
 @dataclass(frozen=True)
@@ -25,6 +44,7 @@ class ServeConfig:
         open_browser: where there is a terminal, and so a person.
         upstream: an OpenAI-compatible server to use instead of a core of our own.
         allow_hosts: further names that a `Host` header may have.
+        memory_budget, kv_budget, prompt_cache: bytes; None: what the machine has. A cache of 0 is off.
         temperature, top_p, top_k, max_tokens, thinking: where a request says nothing; None: the model.
         core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
             the folder that Fireside was started in.
@@ -39,6 +59,9 @@ class ServeConfig:
     open_browser: bool = True
     upstream: str | None = None
     allow_hosts: tuple[str, ...] = ()
+    memory_budget: int | None = None
+    kv_budget: int | None = None
+    prompt_cache: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None

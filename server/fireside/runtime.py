@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from fireside.api.sampling import SamplingFields
 from fireside.api.served import Serving
 from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
 from fireside.config import ServeConfig
+from fireside.engine.admission import Admission, MemoryFlags, plan_admission
 from fireside.engine.engine import Engine, EngineConfig
 from fireside.engine.status import ModelInfo, StatusBoard
 from fireside.text.mlxlm import import_text_parts
@@ -46,7 +48,13 @@ class LocalEngine:
             cache_dir=str(home.cache),
             max_rows=self._config.max_rows,
         )
-        config = EngineConfig(self._config.core_command, start, self._open(source), self._config.max_queue)
+        config = EngineConfig(
+            command=self._config.core_command,
+            start=start,
+            plan=partial(plan_admission, source.id, self._memory_flags(), self._config.max_rows),
+            located=self._open(source),
+            max_queue=self._config.max_queue,
+        )
         self.engine = Engine(config, self._board)
         self.engine.start()
         # What the model's text side needs is imported while its weights are loading.
@@ -64,17 +72,22 @@ class LocalEngine:
         if self.engine is not None:
             self.engine.kill()
 
-    def _open(self, source: ModelSource) -> Callable[[Path], Awaitable[None]]:
-        async def open_text(folder: Path) -> None:
+    def _memory_flags(self) -> MemoryFlags:
+        return MemoryFlags(self._config.memory_budget, self._config.kv_budget, self._config.prompt_cache)
+
+    def _open(self, source: ModelSource) -> Callable[[Path, Admission], Awaitable[None]]:
+        async def open_text(folder: Path, admission: Admission) -> None:
             text = self._text = await TextModel.load(folder)
+            plan = admission.plan
+            most = text.context_window if plan is None else min(text.context_window, plan.max_row_context)
             model = self._board.current.model
             if model is not None:
-                self._board.update(model=msgspec.structs.replace(model, context_window=text.context_window))
+                self._board.update(model=msgspec.structs.replace(model, context_window=most))
             if self.engine is not None:
                 config = self._config
                 flags = SamplingFields(config.temperature, config.top_p, config.top_k)
                 self._serving.open(
-                    Served(source.id, text, self.engine, flags, config.max_tokens, config.thinking)
+                    Served(source.id, text, self.engine, flags, config.max_tokens, config.thinking, admission)
                 )
 
         return open_text

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 MAX_FRAME = 256 * 1024 * 1024
 
 FinishReason = Literal["stop", "length"]
@@ -68,7 +68,7 @@ class Sampling(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Start(msgspec.Struct, frozen=True, tag="start"):
-    """The first message down: what to load. Nothing else is sent before `Ready`."""
+    """The first message down: what to load. Then come `Load`, and requests after `Ready`."""
 
     version: int
     model_path: str | None
@@ -78,6 +78,33 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     cache_dir: str
     """Where prepared libraries and their proofs are kept."""
     max_rows: int
+
+
+class Load(msgspec.Struct, frozen=True, tag="load"):
+    """The answer to `Located`: the model fits, and these are its limits in bytes."""
+
+    kv_budget_bytes: int
+    """Of keys and values, of the rows and the prompt cache together. The rows come first."""
+    prompt_cache_bytes: int
+    """That the prompt cache may grow to; 0 turns it off."""
+    memory_limit_bytes: int | None = None
+    """Of MLX's allocator; None leaves it as it is."""
+    float32_bytes: int | None = None
+    """On a CPU, what the weights may take as float32; None for as much as the machine has room for."""
+
+
+class ThinkingBudget(msgspec.Struct, frozen=True, array_like=True):
+    """Ends a thinking block that gets too long: the forced tokens close it, and the answer goes on."""
+
+    tokens: int
+    """Of the answer, after which a block that is still open is closed; 0 closes it at once."""
+    opened: bool
+    """The prompt has begun the block."""
+    open_id: int
+    """The token that begins a block in the answer; -1 if there is none."""
+    close_id: int
+    """The token that shows a block to be over."""
+    forced: list[int]
 
 
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
@@ -92,10 +119,16 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     sampling: Sampling
     top_logprobs: int | None = None
     """Report each token's `Logprobs`, with so many of the likeliest; None: do not."""
+    namespace: str = ""
+    """Keys and values are shared only within one: an adapter's are not the base model's."""
+    boundary: int = 0
+    """So many tokens of the prompt begin the next turn's prompt too; 0 where that is not known."""
+    thinking: ThinkingBudget | None = None
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
-    """Forget a row; nothing more is sent for it. An unknown id is ignored."""
+    """Forget a row; nothing more is sent for it. What it has read and written so far goes to the prompt
+    cache. An unknown id is ignored."""
 
     id: int
 
@@ -110,9 +143,23 @@ class Phase(msgspec.Struct, frozen=True, tag="phase"):
 
 
 class Located(msgspec.Struct, frozen=True, tag="located"):
-    """The model's folder is complete: the app can load its text side meanwhile."""
+    """The model's folder is complete. Nothing of it is loaded before the app answers with `Load`."""
 
     model_path: str
+    device: Literal["cpu", "gpu"]
+    memory_bytes: int
+    """Of the device that are free for the model, the prompt cache and the rows."""
+    float32_bytes: int | None
+    """On a CPU, what the weights may take as float32; None on a GPU."""
+    prefill_step: int
+    """Tokens of a prompt that are read at once at most."""
+
+
+class WarmUp(msgspec.Struct, frozen=True, tag="warm_up"):
+    """Shapes that have been compiled while idle; requests are served meanwhile."""
+
+    done: int
+    total: int
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
@@ -125,6 +172,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     versions: dict[str, str]
     blas: dict[str, str | float | int] | None
     warnings: list[str]
+    batches: bool = True
+    """Whether rows can decode together; else one at a time."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -143,11 +192,24 @@ class RowToken(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RowPrefill(msgspec.Struct, frozen=True, array_like=True):
-    """How much of a row's prompt has been read, in tokens."""
+    """How much of a row's prompt has been read, in tokens; what the prompt cache had is part of it."""
 
     id: int
     done: int
     total: int
+    cached: int = 0
+    """Tokens that the prompt cache had."""
+
+
+class CacheState(msgspec.Struct, frozen=True, array_like=True):
+    """The prompt cache. Counters run from the core's start."""
+
+    entries: int = 0
+    bytes: int = 0
+    max_bytes: int = 0
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
 
 
 class Step(msgspec.Struct, frozen=True, tag="step"):
@@ -156,10 +218,14 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
     tokens: list[RowToken]
     prefill: list[RowPrefill]
     kv_bytes: int
+    """Of the rows, the prompt cache apart."""
+    cache: CacheState = CacheState()
+    computed: int = 0
+    """Prompt tokens that this step computed."""
 
 
-Down = Start | Submit | Cancel
-Up = Phase | Located | Ready | Failed | Step
+Down = Start | Load | Submit | Cancel
+Up = Phase | Located | Ready | WarmUp | Failed | Step
 
 encode = msgspec.msgpack.Encoder().encode
 _decode_down = msgspec.msgpack.Decoder(Down).decode

@@ -16,6 +16,7 @@ from mlx_lm.models import llama
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.sampling import make_processors, make_sampler
 from fireside.core.scheduler import Scheduler
 from fireside.wire import Sampling, Submit
@@ -298,7 +299,7 @@ def row(number: int, sampling: Sampling, prompt: list[int] = PROMPT, generated: 
 
 def run(model: nn.Module, *rows: Submit, apart: int = 0) -> list[list[int]]:
     """What a fresh scheduler generates for each row; each comes `apart` steps after the one before."""
-    scheduler = Scheduler(model, VOCAB, max_rows=8, prefill_step=4)
+    scheduler = Scheduler(model, VOCAB, PromptCache(0), kv_budget=1 << 30, prefill_step=4)
     answers: dict[int, list[int]] = {submit.id: [] for submit in rows}
     for submit in rows:
         scheduler.apply(submit)

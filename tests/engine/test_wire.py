@@ -11,6 +11,8 @@ from fireside import wire
     [
         wire.Start(1, None, "/m", "/c", 8),
         wire.Submit(7, [1, 2], [3], 10, [2], wire.Sampling(0.5, 0.9, 40, 0.1, 2**64 - 1)),
+        wire.Load(10, 5, None),
+        wire.Submit(7, [1], [], 9, [], wire.Sampling(), thinking=wire.ThinkingBudget(4, True, -1, 5, [5, 6])),
         wire.Cancel(7),
     ],
 )
@@ -24,9 +26,11 @@ def test_a_request_comes_out_as_it_went_in(message: wire.Down) -> None:
     "message",
     [
         wire.Phase("loading", "Loading", 1, 2),
-        wire.Located("/m"),
+        wire.Located("/m", "cpu", 1 << 40, None, 512),
+        wire.WarmUp(3, 12),
         wire.Ready("float32", 1, "cpu", {"mlx": "1"}, {"name": "OpenBLAS", "gflops": 1.5}, []),
-        wire.Step([wire.RowToken(1, 5), wire.RowToken(2, 6, "stop")], [wire.RowPrefill(3, 10, 20)], 9),
+        wire.Step([wire.RowToken(1, 5), wire.RowToken(2, 6, "stop")], [wire.RowPrefill(3, 10, 20, 5)], 9),
+        wire.Step([], [], 9, wire.CacheState(1, 2, 3, 4, 5, 6), 7),
         wire.Failed("no"),
     ],
 )

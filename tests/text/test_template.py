@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from fireside.http.errors import BadRequest
+from fireside.text.markup import MarkupSpec
 from fireside.text.messages import ChatMessage, FunctionCall
 from fireside.text.mlxlm import load_tokenizer
 from fireside.text.template import ChatTemplate, TemplateOptions
+from fireside.text.thinking import thinking_tokens
 from support.server import POCKET
 
 LOOPS_OVER_ARGUMENTS = (
@@ -162,3 +164,67 @@ def test_a_final_assistant_message_is_continued_on_request(pocket: Loaded) -> No
     messages = [user("Say it"), ChatMessage("assistant", "It is")]
     text = pocket.tokenizer.decode(pocket.template.render(messages, TemplateOptions(continue_final=True)).ids)
     assert text.endswith("<|im_start|>assistant\nIt is")
+
+
+PRIMES_THINKING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if enable_thinking %}<think>\n{% endif %}{% endif %}"
+)
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("template", [None, PRIMES_THINKING])
+def test_the_next_turn_begins_with_the_prompt_up_to_its_boundary(
+    tmp_path: Path, template: str | None, thinking: bool
+) -> None:
+    loaded = Loaded(tmp_path / "model", template)
+    options = TemplateOptions(values={"enable_thinking": thinking})
+    messages = [system("Be brief."), user("Repeat: naïve 🙂")]
+    for text in ("one", "two", "<think>three"):
+        prompt = loaded.template.render(messages, options)
+        messages += [ChatMessage("assistant", text), user("Again.")]
+        later = loaded.template.render(messages, options)
+        assert later.ids[: prompt.boundary] == prompt.ids[: prompt.boundary]
+        opened = len(loaded.tokenizer.encode("<think>\n")) if thinking and template else 0
+        assert len(prompt.ids) - prompt.boundary == opened
+
+
+def test_a_boundary_is_probed_once_for_each_way_to_render(
+    pocket: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = ChatTemplate(pocket.tokenizer)
+    template.render([user("?")], TemplateOptions())
+    rendered: list[int] = []
+    inner = template._apply  # pyright: ignore[reportPrivateUsage]
+
+    def apply(messages: Any, options: TemplateOptions, arguments_as_text: bool) -> list[int]:
+        rendered.append(len(messages))
+        return inner(messages, options, arguments_as_text)
+
+    monkeypatch.setattr(template, "_apply", apply)
+    for text in ("a", "b"):
+        template.render([user(text)], TemplateOptions())
+        template.render([user(text)], TemplateOptions(values={"enable_thinking": False}))
+    assert rendered == [1, 1, 3, 1, 1]
+
+
+def test_a_template_that_refuses_a_reply_has_no_boundary(tmp_path: Path) -> None:
+    refuses = (
+        "{% if messages | length > 1 %}{{ raise_exception('Once only') }}{% endif %}{{ messages[0].content }}"
+    )
+    assert Loaded(tmp_path / "model", refuses).template.render([user("?")], TemplateOptions()).boundary == 0
+
+
+def test_thinking_is_closed_in_the_models_own_tokens(pocket: Loaded) -> None:
+    tokens = thinking_tokens(MarkupSpec.from_tokenizer(pocket.tokenizer), pocket.tokenizer)
+    assert tokens is not None
+    assert pocket.tokenizer.decode([tokens.open_id]) == "<think>"
+    assert pocket.tokenizer.decode([tokens.close_id]) == "</think>"
+    assert pocket.tokenizer.decode(tokens.closing) == "\n</think>\n\n"
+    assert tokens.closing.count(tokens.close_id) == 1
+
+
+def test_thinking_whose_marks_are_several_tokens_cannot_be_closed(pocket: Loaded) -> None:
+    assert thinking_tokens(MarkupSpec(think=("<a b>", "</a b>")), pocket.tokenizer) is None
+    assert thinking_tokens(MarkupSpec(), pocket.tokenizer) is None

@@ -14,12 +14,12 @@ from quart import Blueprint, Response
 from fireside.api import chat_format as wire
 from fireside.api.chat_pieces import Likelihoods, WholeMessage, delta_of, progress_of
 from fireside.api.chat_task import task_of
-from fireside.api.generation import LANE, End, Output, TokenLogprobs, generate, prepare
+from fireside.api.generation import End, Output, TokenLogprobs, generate, prepare
 from fireside.api.served import Serving
 from fireside.api.validation import decode
 from fireside.engine.requests import Accepted, Prefill, Queued, Restarting
 from fireside.http.errors import FiresideError, error_body
-from fireside.http.security import json_body
+from fireside.http.security import is_private, json_body
 from fireside.http.sse import event, stream_response
 
 _encode = msgspec.json.Encoder().encode
@@ -34,14 +34,18 @@ def create_blueprint(serving: Serving) -> Blueprint:
     async def chat_completions() -> Response:
         body = decode(await json_body(), wire.ChatBody)
         served = serving.served()
-        prepared = await prepare(served, task_of(body, served.thinking))
+        prepared = await prepare(served, task_of(body, served.thinking, own=is_private()))
         answer = _Answer(served.model_id, body.return_progress)
         outputs = generate(served, prepared)
         await anext(outputs)
         if body.stream:
             include_usage = body.stream_options is not None and body.stream_options.include_usage
-            return stream_response(_stream(outputs, answer, include_usage, Likelihoods(served.text)))
-        return await _whole(outputs, answer, Likelihoods(served.text))
+            response = stream_response(_stream(outputs, answer, include_usage, Likelihoods(served.text)))
+        else:
+            response = await _whole(outputs, answer, Likelihoods(served.text))
+        if prepared.warning is not None:
+            response.headers["Warning"] = f'199 fireside "{prepared.warning}"'
+        return response
 
     return blueprint
 
@@ -82,8 +86,8 @@ class _Answer:
             prompt_tokens=end.prompt_tokens,
             completion_tokens=end.completion_tokens,
             total_tokens=end.prompt_tokens + end.completion_tokens,
-            lane=LANE,
-            prompt_tokens_details=wire.PromptDetails(),
+            lane=end.lane,
+            prompt_tokens_details=wire.PromptDetails(end.cached_tokens),
             fireside=_fireside_usage(end) if self.show_progress else None,
         )
 
@@ -142,10 +146,10 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer, tokens:
 def _fireside_usage(end: End) -> wire.FiresideUsage:
     timings = end.timings
     return wire.FiresideUsage(
-        lane=LANE,
+        lane=end.lane,
         queue_ms=round(timings.queue_ms, 1),
-        computed=end.prompt_tokens,
-        from_ram=0,
+        computed=end.prompt_tokens - end.cached_tokens,
+        from_ram=end.cached_tokens,
         from_ssd=0,
         ttft_ms=timings.ttft_ms and round(timings.ttft_ms, 1),
         decode_tps=timings.decode_tps and round(timings.decode_tps, 2),

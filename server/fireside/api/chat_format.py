@@ -67,11 +67,15 @@ class ChatBody(SamplingFields, frozen=True, kw_only=True):
     tools: list[Tool] | None = None
     tool_choice: str | dict[str, Any] | None = None
     reasoning_effort: str | None = None
+    thinking_budget: Annotated[int, Meta(ge=0)] | None = None
+    """Tokens of the answer after which a thinking block that is still open is closed."""
     chat_template_kwargs: dict[str, Any] | None = None
     continue_final_message: bool = False
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=-1, le=11)] | None = None
     return_progress: bool = False
+    priority: Literal["interactive", "normal", "background"] | None = None
+    """`interactive` takes the place of a background request; only Fireside's own page may ask for it."""
 
 
 class PromptDetails(msgspec.Struct, frozen=True):

@@ -9,19 +9,22 @@ import msgspec
 
 from fireside.api.chat_format import ChatBody, IncomingCall, IncomingMessage
 from fireside.api.generation import ChatTask
-from fireside.http.errors import BadRequest
+from fireside.engine.requests import Priority
+from fireside.http.errors import BadRequest, Forbidden
 from fireside.text.messages import ChatMessage, FunctionCall
 from fireside.text.template import TemplateOptions
 
 
-def task_of(body: ChatBody, thinking: bool | None) -> ChatTask:
+def task_of(body: ChatBody, thinking: bool | None, *, own: bool = False) -> ChatTask:
     """What a body asks for.
 
     Args:
         thinking: whether models think unless a request says otherwise; None leaves it to the model.
+        own: the request is Fireside's own, and may be interactive.
 
     Raises:
         BadRequest: a message, a tool or a template value is not what it must be.
+        Forbidden: a foreign request wants to be interactive.
     """
     tools = [] if body.tool_choice == "none" else body.tools or []
     return ChatTask(
@@ -30,12 +33,24 @@ def task_of(body: ChatBody, thinking: bool | None) -> ChatTask:
         max_tokens=body.max_completion_tokens or body.max_tokens,
         stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
         top_logprobs=_top_logprobs(body),
+        priority=_priority(body, own),
+        thinking_budget=body.thinking_budget,
         options=TemplateOptions(
             tools=[msgspec.to_builtins(tool) for tool in tools],
             values=_template_values(body, thinking),
             continue_final=_continues(body),
         ),
     )
+
+
+def _priority(body: ChatBody, own: bool) -> Priority:
+    if body.priority == "interactive" and not own:
+        raise Forbidden(
+            "priority: only Fireside's own page is interactive. Leave it out, or say normal or background.",
+            param="priority",
+            code="priority_not_allowed",
+        )
+    return Priority[(body.priority or "normal").upper()]
 
 
 def _top_logprobs(body: ChatBody) -> int | None:

@@ -7,19 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fireside.api.sampling import SamplingFields, choose
+from fireside.engine.admission import Admission, admit
 from fireside.engine.engine import Engine
 from fireside.engine.requests import (
     Accepted,
     Broken,
     Finished,
     GenerationRequest,
+    Lane,
     Prefill,
+    Priority,
     Queued,
     Restarting,
     Timings,
     Token,
 )
-from fireside.http.errors import ContextOverBudget, EngineError
+from fireside.http.errors import BadRequest, ContextOverBudget, EngineError
 from fireside.text.markup import (
     AnswerParser,
     CallFinished,
@@ -31,10 +34,8 @@ from fireside.text.markup import (
 from fireside.text.messages import ChatMessage
 from fireside.text.model import Detokenizer, TextModel
 from fireside.text.stop import StopText
-from fireside.text.template import TemplateOptions
-from fireside.wire import Logprobs
-
-LANE = "batched"
+from fireside.text.template import Prompt, TemplateOptions
+from fireside.wire import Logprobs, ThinkingBudget
 
 _CONTINUED_TOKENS = 8
 
@@ -48,6 +49,7 @@ class Served:
         flags: sampling that the server was started with, where a request says nothing.
         max_tokens: of an answer whose request does not limit it; None is the rest of the context.
         thinking: whether it thinks unless a request says otherwise; None leaves it to the model.
+        admission: what fits into memory; None for whatever the context window holds.
     """
 
     model_id: str
@@ -56,6 +58,7 @@ class Served:
     flags: SamplingFields = field(default_factory=SamplingFields)
     max_tokens: int | None = None
     thinking: bool | None = None
+    admission: Admission | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,8 @@ class ChatTask:
     stop: Sequence[str]
     top_logprobs: int | None = None
     options: TemplateOptions = field(default_factory=TemplateOptions)
+    priority: Priority = Priority.NORMAL
+    thinking_budget: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,8 @@ class End:
 
     Attributes:
         reason: "stop", "length", or "tool_calls" where a whole call was made.
+        lane: in which it ran.
+        cached_tokens: of the prompt, that the prompt cache had.
     """
 
     reason: str
@@ -91,6 +98,8 @@ class End:
     completion_tokens: int
     seed: int
     timings: Timings
+    lane: Lane
+    cached_tokens: int
 
 
 Output = Accepted | Queued | Prefill | Restarting | TokenLogprobs | MarkupEvent | End
@@ -106,6 +115,8 @@ class Prepared:
     thinking_open: bool
     continued: Sequence[int]
     """The last tokens of the text that the answer continues, if it does."""
+    warning: str | None = None
+    """What was changed of the request, in ASCII; None if nothing was."""
 
 
 async def prepare(served: Served, task: ChatTask) -> Prepared:
@@ -113,24 +124,45 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
 
     Raises:
         BadRequest: the chat template refuses it.
-        ContextOverBudget: the prompt leaves no room for an answer.
+        ContextOverBudget: the prompt leaves no room for an answer, in the context or in the memory.
     """
     if served.text.surely_too_long(task.messages):
         raise _over_budget(served, "far too many")
     prompt = await served.text.render(task.messages, task.options)
-    room = served.text.context_window - len(prompt.ids)
-    if room < 1:
+    window = served.text.context_window
+    if window - len(prompt.ids) < 1:
         raise _over_budget(served, str(len(prompt.ids)))
+    fit = admit(served.admission, window, len(prompt.ids), task.max_tokens, served.max_tokens)
     thinking = served.text.thinks and task.options.values.get("enable_thinking") is not False
     request = GenerationRequest(
         prompt=prompt.ids,
-        max_tokens=min(task.max_tokens or served.max_tokens or room, room),
+        max_tokens=fit.max_tokens,
         stop_ids=served.text.stop_ids,
         sampling=choose(task.sampling, served.flags, served.text, thinking),
         top_logprobs=task.top_logprobs,
+        # A seed promises the same answer again, whatever arrives beside it.
+        serial=task.sampling.seed is not None,
+        priority=task.priority,
+        boundary=prompt.boundary,
+        thinking=_thinking_budget(served, task, prompt) if thinking else None,
     )
     continued = prompt.ids[-_CONTINUED_TOKENS:] if task.options.continue_final else ()
-    return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued)
+    return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued, fit.warning)
+
+
+def _thinking_budget(served: Served, task: ChatTask, prompt: Prompt) -> ThinkingBudget | None:
+    if task.thinking_budget is None:
+        return None
+    tokens = served.text.thinking
+    if tokens is None:
+        raise BadRequest(
+            f"thinking_budget: {served.model_id} does not mark its thoughts with single tokens, so that they "
+            "cannot be ended. Leave the field out.",
+            param="thinking_budget",
+        )
+    return ThinkingBudget(
+        task.thinking_budget, prompt.thinking_open, tokens.open_id, tokens.close_id, list(tokens.closing)
+    )
 
 
 def _over_budget(served: Served, tokens: str) -> ContextOverBudget:
@@ -179,6 +211,8 @@ async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output,
             answer.tokens,
             prepared.request.sampling.seed,
             row.timings(),
+            row.lane,
+            row.cached,
         )
 
 

@@ -57,6 +57,7 @@ class KvAccountant:
         row_bytes: bytes that a row of so many tokens holds, such as `MemoryPlan.row_bytes`.
         budget_bytes: for all rows and the prompt cache together.
         padded: whether all rows take as much as the longest one, as in mlx-lm's batch caches.
+        displaces_from: by how much the priority of a joiner must be above that of a row to take its place.
     """
 
     def __init__(
@@ -66,10 +67,12 @@ class KvAccountant:
         reserve_tokens: int = RESERVE_TOKENS,
         *,
         padded: bool = True,
+        displaces_from: int = 1,
     ) -> None:
         self._row_bytes = row_bytes
         self._reserve = reserve_tokens
         self._padded = padded
+        self._displaces_from = displaces_from
         self.budget_bytes = budget_bytes
 
     def charge(self, rows: Iterable[KvRow], spare_tokens: int = 0) -> int:
@@ -85,8 +88,8 @@ class KvAccountant:
         """What must happen before the next step.
 
         The queue is by priority, then by arrival, and nobody overtakes: a long request is not starved by
-        short ones. A waiting row may take the place of running ones of a lower priority. One running row
-        is always left.
+        short ones. A waiting row may take the place of running ones of a lower priority, see
+        `displaces_from`. One running row is always left.
 
         Args:
             cache_bytes: what the prompt cache holds now; all of it is given up before a row has to wait.
@@ -128,7 +131,7 @@ class KvAccountant:
         """Less important rows that must leave so that `joiner` has room; None if that is not enough."""
         left, displaced = list(rows), list[KvRow]()
         while self.charge([*left, joiner], self._reserve) > self.budget_bytes:
-            lesser = [row for row in left if row.priority < joiner.priority]
+            lesser = [row for row in left if joiner.priority - row.priority >= self._displaces_from]
             if not lesser:
                 return None
             victim = _victim(lesser)

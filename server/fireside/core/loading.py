@@ -14,10 +14,15 @@ from mlx_lm.utils import load_model
 from fireside import wire
 from fireside.catalog.embedded import EmbeddedModelError, ensure_embedded_model
 from fireside.core.blas_threads import ThreadPlan, choose_threads
+from fireside.core.channel import Channel
+from fireside.core.machine import available_memory
 from fireside.core.profile import Profile
 from fireside.core.weights import materialise, weight_budget, widen_for_cpu
 
 Report = Callable[[wire.Up], None]
+
+# A CPU reads a few hundred prompt tokens a second or two: shorter chunks keep running rows moving.
+PREFILL_STEP = {"cpu": 512, "gpu": 2048}
 
 _REPORT_EVERY_S = 0.1
 
@@ -32,33 +37,66 @@ class Loaded:
 
     model: nn.Module
     vocab_size: int
+    limits: wire.Load
     ready: wire.Ready
     threads: ThreadPlan | None
 
 
-def load(start: wire.Start, profile: Profile, report: Report) -> Loaded:
-    """Load, widen and try the model.
+def load(start: wire.Start, profile: Profile, channel: Channel) -> Loaded:
+    """Find the model, ask the app whether it fits, then load, widen and try it.
 
     Raises:
         LoadError: the folder is not a model that mlx-lm knows, or the first inference fails.
     """
     if not profile.compiles:
         mx.disable_compile()
+    report: Report = channel.send
     folder = _model_folder(start, report)
-    report(wire.Located(str(folder)))
+    report(_located(folder, profile))
+    limits = channel.receive()
+    if not isinstance(limits, wire.Load):
+        raise LoadError(f"The app was to say how much memory may be used, and said {limits!r}.")
+    if limits.memory_limit_bytes is not None:
+        mx.set_memory_limit(limits.memory_limit_bytes)
     progress = _Progress(report, "loading", "Loading the model")
     try:
         model, _ = load_model(folder, lazy=True)
         if profile.cpu:
-            weights = widen_for_cpu(model, weight_budget(), progress)
+            weights = widen_for_cpu(model, _widened(limits), progress)
         else:
             weights = materialise(model, progress)
         report(wire.Phase("warming", "Trying a first inference"))
         vocab_size = _first_inference(model)
+        batches = all(hasattr(cache, "merge") for cache in make_prompt_cache(model))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise LoadError(f"The model in {folder} cannot be used: {type(error).__name__}: {error}") from error
     threads = choose_threads(profile.blas[0], Path(start.cache_dir)) if profile.blas else None
-    return Loaded(model, vocab_size, _ready(weights, profile, threads), threads)
+    return Loaded(model, vocab_size, limits, _ready(weights, profile, threads, batches), threads)
+
+
+def _located(folder: Path, profile: Profile) -> wire.Located:
+    gpu = mx.default_device() == mx.gpu
+    return wire.Located(
+        model_path=str(folder),
+        device="gpu" if gpu else "cpu",
+        memory_bytes=_free_memory(gpu),
+        float32_bytes=weight_budget() if profile.cpu else None,
+        prefill_step=PREFILL_STEP["gpu" if gpu else "cpu"],
+    )
+
+
+def _widened(limits: wire.Load) -> int:
+    return weight_budget() if limits.float32_bytes is None else limits.float32_bytes
+
+
+def _free_memory(gpu: bool) -> int:
+    """Bytes of the device that a model may take: NVIDIA's own memory, or what the machine shares."""
+    facts = mx.device_info() if gpu else {}
+    if "free_memory" in facts:
+        return int(facts["free_memory"])
+    free = available_memory()
+    working_set = facts.get("max_recommended_working_set_size")
+    return min(free, int(working_set)) if working_set else free
 
 
 def _model_folder(start: wire.Start, report: Report) -> Path:
@@ -106,7 +144,7 @@ def _first_inference(model: nn.Module) -> int:
     return logits.shape[-1]
 
 
-def _ready(weights: str, profile: Profile, threads: ThreadPlan | None) -> wire.Ready:
+def _ready(weights: str, profile: Profile, threads: ThreadPlan | None, batches: bool) -> wire.Ready:
     return wire.Ready(
         weights=weights,
         weights_bytes=mx.get_active_memory(),
@@ -114,6 +152,7 @@ def _ready(weights: str, profile: Profile, threads: ThreadPlan | None) -> wire.R
         versions={name: version(name) for name in ("mlx", "mlx-lm")},
         blas=_blas_facts(profile, threads),
         warnings=profile.warnings,
+        batches=batches,
     )
 
 

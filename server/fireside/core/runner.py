@@ -2,31 +2,47 @@
 
 import sys
 
+from mlx_lm.utils import maybe_set_recommended_wired_limit
+
 from fireside import wire
 from fireside.core.blas_threads import ThreadGovernor
+from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.channel import Channel
-from fireside.core.loading import Loaded, LoadError, load
+from fireside.core.loading import PREFILL_STEP, Loaded, LoadError, load
 from fireside.core.profile import Profile
 from fireside.core.scheduler import Scheduler
-
-# A CPU reads a few hundred prompt tokens a second or two: shorter chunks keep running rows moving.
-_PREFILL_STEP = {"cpu": 512, "gpu": 2048}
+from fireside.core.warmup import WarmUp
 
 
 def run(channel: Channel, start: wire.Start, profile: Profile) -> None:
     """The life of a core after its imports. MLX runs on this thread and on no other."""
     try:
-        loaded = load(start, profile, channel.send)
+        loaded = load(start, profile, channel)
     except LoadError as error:
         channel.send(wire.Failed(str(error)))
         sys.exit(1)
     channel.send(loaded.ready)
-    _serve(channel, make_scheduler(start, loaded), _governor(profile, loaded))
+    _serve(channel, make_scheduler(loaded), _warm_up(start, loaded), _governor(profile, loaded))
 
 
-def make_scheduler(start: wire.Start, loaded: Loaded) -> Scheduler:
-    """The scheduler that fits the device."""
-    return Scheduler(loaded.model, loaded.vocab_size, start.max_rows, _PREFILL_STEP[loaded.ready.device])
+def make_scheduler(loaded: Loaded) -> Scheduler:
+    """The scheduler that fits the device and the limits."""
+    maybe_set_recommended_wired_limit()
+    limits = loaded.limits
+    return Scheduler(
+        loaded.model,
+        loaded.vocab_size,
+        PromptCache(limits.prompt_cache_bytes),
+        limits.kv_budget_bytes,
+        PREFILL_STEP[loaded.ready.device],
+    )
+
+
+def _warm_up(start: wire.Start, loaded: Loaded) -> WarmUp | None:
+    if loaded.ready.device == "cpu":
+        return None
+    rows = start.max_rows if loaded.ready.batches else 1
+    return WarmUp(loaded.model, loaded.vocab_size, rows, PREFILL_STEP["gpu"])
 
 
 def _governor(profile: Profile, loaded: Loaded) -> ThreadGovernor | None:
@@ -35,13 +51,19 @@ def _governor(profile: Profile, loaded: Loaded) -> ThreadGovernor | None:
     return ThreadGovernor(profile.blas[0], loaded.threads.decode)
 
 
-def _serve(channel: Channel, scheduler: Scheduler, governor: ThreadGovernor | None) -> None:
+def _serve(
+    channel: Channel, scheduler: Scheduler, warm_up: WarmUp | None, governor: ThreadGovernor | None
+) -> None:
     while True:
-        requests = channel.drain() if scheduler.busy else [channel.receive()]
-        for request in requests:
-            if not isinstance(request, wire.Start):
+        idle = not scheduler.busy
+        warming = warm_up is not None and not warm_up.complete
+        for request in [channel.receive()] if idle and not warming else channel.drain():
+            if isinstance(request, wire.Submit | wire.Cancel):
                 scheduler.apply(request)
         if governor is not None:
             governor.between_steps()
         if scheduler.busy:
             channel.send(scheduler.step())
+        elif warm_up is not None and warming:
+            warm_up.step()
+            channel.send(wire.WarmUp(warm_up.done, warm_up.total))

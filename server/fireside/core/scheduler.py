@@ -1,88 +1,126 @@
 """The rows of a core and the steps that move them on."""
 
+from collections import deque
 from typing import Any
 
+import mlx.core as mx
 import mlx.nn as nn
-from mlx_lm.generate import BatchGenerator, GenerationBatch, PromptProcessingBatch, StopSequences
+from mlx_lm.generate import GenerationBatch, generation_stream
 
+from fireside.core.cache.prompt_cache import PromptCache
+from fireside.core.chunks import ChunkPlanner
+from fireside.core.decoding import Decoder
 from fireside.core.logprobs import logprobs_of
-from fireside.core.sampling import make_processors, make_sampler
+from fireside.core.prompts import Prompt, wait_for
 from fireside.wire import Cancel, RowPrefill, RowToken, Step, Submit
 
 
 class Scheduler:
-    """Continuous batching over mlx-lm's `BatchGenerator`: rows join and leave between two steps.
+    """Continuous batching: a step is one token of every row that is answering and a chunk of prompts.
+
+    A row waits, while another reads what its prompt begins with too; it reads its prompt, in turn with
+    others; it is answered. Rows are as many as the app submits.
 
     Args:
-        max_rows: that decode at the same time; more wait in the generator's queue.
-        prefill_step: prompt tokens a step at most, the bound on how long running rows wait.
+        kv_budget: bytes for the rows and the prompt cache together; what rows take, the cache gives up.
+        prefill_step: prompt tokens a step at most.
     """
 
-    def __init__(self, model: nn.Module, vocab_size: int, max_rows: int, prefill_step: int) -> None:
-        self._generator = BatchGenerator(
-            model,
-            completion_batch_size=max_rows,
-            prefill_batch_size=max_rows,
-            prefill_step_size=prefill_step,
-        )
-        self._vocab_size = vocab_size
-        self._ids: dict[int, int] = {}
-        self._top_logprobs: dict[int, int] = {}
-        self._stops: dict[tuple[int, ...], StopSequences] = {}
+    def __init__(
+        self, model: nn.Module, vocab_size: int, prompt_cache: PromptCache, kv_budget: int, prefill_step: int
+    ) -> None:
+        self._model = model
+        self._cache = prompt_cache
+        self._kv_budget = kv_budget
+        self._decoder = Decoder(model, vocab_size)
+        self._planner = ChunkPlanner(prefill_step)
+        self._waiting: list[Prompt] = []
+        self._reading: deque[Prompt] = deque()
+        self._answering: dict[int, Submit] = {}
 
     @property
     def busy(self) -> bool:
-        return bool(self._ids)
+        return bool(self._waiting or self._reading or self._answering)
 
     def apply(self, request: Submit | Cancel) -> None:
         """Take up or forget a row."""
         if isinstance(request, Submit):
-            self._insert(request)
-        else:
+            self._waiting.append(Prompt(request))
+            return
+        with mx.stream(generation_stream):
             self._cancel(request.id)
 
     def step(self) -> Step:
         """One decode step of all rows, and one chunk of the prompts that are being read."""
-        prompts, tokens = self._generator.next()
-        return Step(
-            tokens=[self._token(response) for response in tokens],
-            prefill=[self._prefill(response) for response in prompts],
-            kv_bytes=self._generator.prompt_cache_nbytes,
-        )
+        with mx.stream(generation_stream):
+            return self._step()
 
-    def _insert(self, row: Submit) -> None:
-        (uid,) = self._generator.insert(
-            [row.prompt + row.generated],
-            max_tokens=[row.max_tokens - len(row.generated)],
-            samplers=[make_sampler(row.sampling, len(row.generated), self._vocab_size)],
-            logits_processors=[make_processors(row.sampling, self._vocab_size)],
-            stop_sequences=[self._stop(tuple(row.stop_ids))],
-        )
-        self._ids[uid] = row.id
-        if row.top_logprobs is not None:
-            self._top_logprobs[uid] = row.top_logprobs
+    def _step(self) -> Step:
+        decoding = len(self._decoder) > 0
+        budget = self._planner.budget(decoding=decoding)
+        tokens = [self._token(response) for response in self._decoder.step()]
+        prefill = self._begin()
+        computed = self._read(budget, prefill)
+        self._planner.measured(computed, decoding=decoding)
+        kv_bytes = self._kv_bytes()
+        self._cache.shrink(self._kv_budget - kv_bytes)
+        return Step(tokens, prefill, kv_bytes, self._cache.state, computed)
+
+    def _begin(self) -> list[RowPrefill]:
+        """Let rows start to read, those apart that gain by waiting."""
+        begun: list[RowPrefill] = []
+        still: list[Prompt] = []
+        for prompt in self._waiting:
+            if wait_for(prompt, self._reading, self._cache):
+                still.append(prompt)
+                continue
+            prompt.begin(self._model, self._cache)
+            self._reading.append(prompt)
+            begun.append(prompt.progress)
+        self._waiting = still
+        return begun
+
+    def _read(self, budget: int, report: list[RowPrefill]) -> int:
+        """Read prompts in turn, each with what is left of the budget. Returns how many tokens were read."""
+        left, complete = budget, list[Prompt]()
+        for _ in range(len(self._reading)):
+            prompt = self._reading[0]
+            if not prompt.complete:
+                if left <= 0:
+                    break
+                left -= prompt.read(self._model, self._cache, left)
+                report.append(prompt.progress)
+            self._reading.popleft()
+            if prompt.complete:
+                complete.append(prompt)
+            else:
+                self._reading.append(prompt)
+        if complete:
+            self._decoder.join(complete)
+            self._answering.update((prompt.row.id, prompt.row) for prompt in complete)
+        return budget - left
 
     def _cancel(self, row_id: int) -> None:
-        for uid in [uid for uid, known in self._ids.items() if known == row_id]:
-            self._generator.remove([uid])
-            del self._ids[uid]
-            self._top_logprobs.pop(uid, None)
-
-    def _stop(self, ids: tuple[int, ...]) -> StopSequences:
-        if ids not in self._stops:
-            self._stops[ids] = StopSequences([[token] for token in ids])
-        return self._stops[ids]
+        self._waiting = [prompt for prompt in self._waiting if prompt.row.id != row_id]
+        for prompt in [prompt for prompt in self._reading if prompt.row.id == row_id]:
+            self._reading.remove(prompt)
+            prompt.keep(self._cache)
+        row = self._answering.pop(row_id, None)
+        removed = self._decoder.remove(row_id) if row else None
+        if row and removed:
+            self._cache.put(row.namespace, *removed)
 
     def _token(self, response: GenerationBatch.Response) -> RowToken:
+        row = self._answering[response.uid]
         finish: Any = response.finish_reason
-        count = self._top_logprobs.get(response.uid)
+        count = row.top_logprobs
         logprobs = None if count is None else logprobs_of(response.token, response.logprobs, count)
-        row_id = self._ids[response.uid]
         if finish:
-            del self._ids[response.uid]
-            self._top_logprobs.pop(response.uid, None)
-        return RowToken(row_id, response.token, finish, logprobs)
+            del self._answering[row.id]
+            if response.prompt_cache is not None and response.all_tokens is not None:
+                self._cache.put(row.namespace, response.all_tokens, response.prompt_cache)
+        return RowToken(row.id, response.token, finish, logprobs)
 
-    def _prefill(self, response: PromptProcessingBatch.Response) -> RowPrefill:
-        done, total = response.progress
-        return RowPrefill(self._ids[response.uid], done, total)
+    def _kv_bytes(self) -> int:
+        reading = sum(layer.nbytes for prompt in self._reading for layer in prompt.caches)
+        return self._decoder.nbytes + reading

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fireside import wire
+from fireside.catalog.fit import DoesNotFitError
+from fireside.engine.admission import Admission
 from fireside.engine.link import CoreLink
 from fireside.engine.pace import Pace
-from fireside.engine.requests import Broken, GenerationRequest, Prefill, Queued, Restarting, Row
+from fireside.engine.requests import Broken, GenerationRequest, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
 from fireside.engine.status import StatusBoard
 from fireside.http.errors import TooBusy
@@ -35,13 +37,16 @@ class EngineConfig:
         command: that starts one; the number of its socket is appended.
         start: what it is told first.
         max_queue: requests that may wait for a free row; one more is refused.
-        located: called once with the model's folder, while the weights are loading; the engine is ready
-            when it has returned too. What it raises fails the engine.
+        plan: called once, on a thread of its own, before anything of the model is loaded; its answer holds
+            for every later core too. What it raises fails the engine.
+        located: called once after that with the model's folder, while the weights are loading; the engine
+            is ready when it has returned too. What it raises fails the engine.
     """
 
     command: Sequence[str]
     start: wire.Start
-    located: Callable[[Path], Awaitable[None]]
+    plan: Callable[[wire.Located], Admission]
+    located: Callable[[Path, Admission], Awaitable[None]]
     max_queue: int
 
 
@@ -58,6 +63,9 @@ class Engine:
         self._last_report = time.monotonic()
         self._restarts = 0
         self._kv_bytes = 0
+        self._cache = wire.CacheState()
+        self._warm_up: wire.WarmUp | None = None
+        self._admission: Admission | None = None
         self._stepped = False
         self._failure: str | None = None
         self._locating: asyncio.Future[None] | None = None
@@ -69,9 +77,32 @@ class Engine:
         return self._ready
 
     @property
-    def kv_bytes(self) -> int:
-        """Of the rows in the core, after the latest step."""
-        return self._kv_bytes if self._roster.running else 0
+    def admission(self) -> Admission | None:
+        """What fits; None before the first core has found its model."""
+        return self._admission
+
+    @property
+    def cache(self) -> wire.CacheState:
+        """The core's prompt cache after the latest step."""
+        return self._cache
+
+    @property
+    def warm_up(self) -> wire.WarmUp | None:
+        """How far the core is in compiling ahead; None if it has not begun."""
+        return self._warm_up
+
+    @property
+    def batch(self) -> dict[str, int | bool | None]:
+        """`/stats.batch`: rows now, all rows that ever ran, and bytes of keys and values."""
+        return {
+            "configured": self._config.start.max_rows,
+            "batched": self._roster.batches,
+            "active_rows": len(self._roster.running),
+            "pending_rows": len(self._roster.waiting),
+            "submitted_rows": self._roster.entered,
+            "kv_bytes": self._kv_bytes if self._roster.running else 0,
+            "kv_budget_bytes": self._admission and self._admission.load.kv_budget_bytes,
+        }
 
     @property
     def stuck(self) -> bool:
@@ -110,20 +141,20 @@ class Engine:
             row.events.put_nowait(Broken(self._failure))
             yield row
             return
-        self._refuse_if_full()
         try:
             self._apply(self._roster.add(row))
+            self._refuse_if_too_many(row)
             self._announce()
             yield row
         finally:
             self._apply(self._roster.remove(row))
             self._announce()
 
-    def _refuse_if_full(self) -> None:
-        waiting = len(self._roster.all) - self._config.start.max_rows
-        if waiting >= self._config.max_queue:
+    def _refuse_if_too_many(self, row: Row) -> None:
+        queued = self._roster.queued
+        if row.submissions == 0 and queued > self._config.max_queue:
             raise TooBusy(
-                f"{waiting} requests are waiting already, and no more may (--max-queue). Try again later.",
+                f"{queued - 1} requests are waiting already, and no more may (--max-queue). Try again later.",
                 retry_after_s=math.ceil(self._pace.until_start(0) or 1),
             )
 
@@ -161,10 +192,13 @@ class Engine:
                     case wire.Phase():
                         self._on_phase(report)
                     case wire.Located():
-                        self._on_located(report)
+                        if (failure := await self._on_located(link, report)) is not None:
+                            return failure
                     case wire.Ready():
                         if (failure := await self._on_ready(report)) is not None:
                             return failure
+                    case wire.WarmUp():
+                        self._on_warm_up(report)
                     case wire.Failed():
                         failure = report.message
         except wire.WireError:
@@ -174,23 +208,43 @@ class Engine:
     def _on_step(self, step: wire.Step) -> None:
         self._stepped = True
         self._kv_bytes = step.kv_bytes
+        self._cache = step.cache
         for progress in step.prefill:
             if row := self._roster.get(progress.id):
-                row.events.put_nowait(Prefill(progress.done, progress.total))
+                row.read(progress)
         for token in step.tokens:
             if row := self._roster.get(token.id):
                 row.add(token.token, token.finish, token.logprobs)
                 if token.finish:
                     self._pace.finished(row)
                 self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))
+        if changes := self._roster.stepped():
+            self._apply(changes)
+            self._announce()
 
     def _on_phase(self, phase: wire.Phase) -> None:
         name = "restarting" if self._restarts else phase.phase
         self._board.update(phase=name, detail=phase.detail, bytes_done=phase.done, bytes_total=phase.total)
 
-    def _on_located(self, located: wire.Located) -> None:
-        if self._locating is None:
-            self._locating = asyncio.ensure_future(self._config.located(Path(located.model_path)))
+    async def _on_located(self, link: CoreLink, located: wire.Located) -> str | None:
+        if self._admission is None:
+            try:
+                self._admission = await asyncio.to_thread(self._config.plan, located)
+            except DoesNotFitError as error:
+                return str(error)
+            self._roster.limit(self._admission.accountant())
+            self._locating = asyncio.ensure_future(
+                self._config.located(Path(located.model_path), self._admission)
+            )
+        link.send(self._admission.load)
+        return None
+
+    def _on_warm_up(self, warm_up: wire.WarmUp) -> None:
+        """Requests are served meanwhile, so the phase stays `ready`."""
+        self._warm_up = warm_up
+        over = warm_up.done >= warm_up.total
+        detail = "Ready" if over else f"Ready; warming up, {warm_up.done} of {warm_up.total}"
+        self._board.update(detail=detail)
 
     async def _on_ready(self, ready: wire.Ready) -> str | None:
         try:
@@ -200,8 +254,11 @@ class Engine:
             log.exception("the text side of the model cannot be loaded")
             return f"The model's tokenizer cannot be loaded: {type(error).__name__}: {error}"
         self._ready = ready
+        if self._admission is not None:
+            self._cache = wire.CacheState(max_bytes=self._admission.load.prompt_cache_bytes)
         self._board.update(phase="ready", detail="Ready")
-        self._apply(self._roster.core_up())
+        self._apply(self._roster.core_up(ready.batches))
+        self._pace.rows = self._config.start.max_rows if self._roster.batches else 1
         self._announce()
         return None
 
@@ -211,6 +268,8 @@ class Engine:
         self._ready = None
         self._link = None
         self._kv_bytes = 0
+        self._cache = wire.CacheState()
+        self._warm_up = None
         for row in self._roster.core_down():
             self._give_up(
                 [row], "The engine crashed twice on this request, and on no other. It is not tried again."
@@ -222,7 +281,9 @@ class Engine:
             detail="The engine stopped unexpectedly and is starting again",
             restarts=self._restarts,
         )
-        log.warning("the core ended (%s); another one is started", _how(await link.close()))
+        # Whoever ends the engine now must not leave the dead process uncollected.
+        status = await asyncio.shield(link.close())
+        log.warning("the core ended (%s); another one is started", _how(status))
 
     def _fail(self, message: str) -> None:
         self._board.update(phase="failed", detail="The model cannot be loaded", error=message)

@@ -9,10 +9,14 @@ _WEIGHT = 0.2
 
 
 class Pace:
-    """Tells from the rows that have finished when a waiting one will start."""
+    """Tells from the rows that have finished when a waiting one will start.
 
-    def __init__(self, max_rows: int) -> None:
-        self._max_rows = max_rows
+    Attributes:
+        rows: that run at the same time.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
         self._row_s: float | None = None
 
     def finished(self, row: Row) -> None:
@@ -24,4 +28,4 @@ class Pace:
 
     def until_start(self, position: int) -> float | None:
         """Seconds until the row at a place in the queue starts; None before the first has finished."""
-        return None if self._row_s is None else self._row_s * (position + 1) / self._max_rows
+        return None if self._row_s is None else self._row_s * (position + 1) / self.rows

@@ -5,8 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Literal
 
-from fireside.wire import FinishReason, Logprobs, Sampling, Submit
+from fireside.wire import FinishReason, Logprobs, RowPrefill, Sampling, Submit, ThinkingBudget
+
+Lane = Literal["batched", "serial"]
+
+
+class Priority(IntEnum):
+    """Who goes first. An interactive request takes the place of a background row when the batch is full."""
+
+    BACKGROUND = 0
+    NORMAL = 1
+    INTERACTIVE = 2
 
 
 @dataclass(frozen=True)
@@ -18,6 +30,10 @@ class GenerationRequest:
         max_tokens: at least 1, and within the context window together with the prompt.
         stop_ids: tokens that end the answer and are not part of it.
         top_logprobs: how many of the likeliest tokens each token comes with; None: no logprobs at all.
+        serial: runs alone, so that its numbers depend on nothing that arrives beside it.
+        priority: the higher, the sooner; see `Priority`.
+        boundary: so many tokens of the prompt begin the next turn's prompt too; 0 if unknown.
+        thinking: ends a thinking block that gets too long.
     """
 
     prompt: list[int]
@@ -25,6 +41,10 @@ class GenerationRequest:
     stop_ids: tuple[int, ...]
     sampling: Sampling
     top_logprobs: int | None = None
+    serial: bool = False
+    priority: Priority = Priority.NORMAL
+    boundary: int = 0
+    thinking: ThinkingBudget | None = None
 
 
 @dataclass(frozen=True)
@@ -97,8 +117,12 @@ class Row:
     """A request with all that is needed to take it up again in another core.
 
     Attributes:
+        arrived: its place among all rows, in the order in which they came; -1 before that is known.
         submission: its number in the core; a new one each time it is submitted, so that what the core
             said of it before it was cancelled is never taken for what it says now.
+        submissions: how often it was submitted.
+        lane: in which it ran last.
+        cached: tokens of its prompt that the prompt cache had when it was first submitted.
         generated: token ids so far, without the stop token.
         strikes: crashes that count against this row, see `Roster`.
         progressed: a token came since the row was last submitted.
@@ -106,7 +130,11 @@ class Row:
     """
 
     request: GenerationRequest
+    arrived: int = -1
     submission: int = -1
+    submissions: int = 0
+    lane: Lane = "batched"
+    cached: int = 0
     generated: list[int] = field(default_factory=list[int])
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue[Event])
     strikes: int = 0
@@ -131,15 +159,28 @@ class Row:
             stop_ids=list(self.request.stop_ids),
             sampling=self.request.sampling,
             top_logprobs=self.request.top_logprobs,
+            boundary=self.request.boundary,
+            thinking=self.request.thinking,
         )
 
-    def submitted(self, number: int) -> None:
+    def submitted(self, number: int, lane: Lane) -> None:
         """Note that a core is told of the row under a new number."""
         self.submission = number
+        self.submissions += 1
+        self.lane = lane
         self.progressed = False
         self.resumed += bool(self.generated)
         if self.started_at is None:
             self.started_at = time.monotonic()
+
+    def read(self, progress: RowPrefill) -> None:
+        """Pass on how far the prompt is read.
+
+        What the cache has of a row that comes again is its own work, so only the first time counts.
+        """
+        if self.submissions == 1:
+            self.cached = progress.cached
+        self.events.put_nowait(Prefill(progress.done, progress.total))
 
     def add(self, token: int, finish: FinishReason | None, logprobs: Logprobs | None = None) -> None:
         """Take a token, pass it on, and end with it where the core says so."""

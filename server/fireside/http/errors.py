@@ -2,7 +2,7 @@
 
 FiresideError           500 server_error
   BadRequest            400 invalid_request_error
-    ContextOverBudget   400 context_over_budget
+    ContextOverBudget   400 context_over_budget or memory_admission
   Forbidden             403 forbidden
   NotFound              404 not_found
   UnsupportedMedia      415 unsupported_media_type
@@ -56,7 +56,10 @@ class BadRequest(FiresideError):
 
 
 class ContextOverBudget(BadRequest):
-    """The prompt is longer than what the model can hold."""
+    """The prompt is longer than what the model can hold, or than what the memory can.
+
+    The code is `memory_admission` where the budget for keys and values is what it does not fit.
+    """
 
     type = "memory_admission"
     code = "context_over_budget"

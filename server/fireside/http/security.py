@@ -35,6 +35,9 @@ _CSP = "; ".join(
     )
 )
 
+_PRIVATE = "fireside.private"
+"""In the scope of a request: whether it came through the private listener, and so with its key."""
+
 _HEADERS = {
     "Content-Security-Policy": _CSP,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -108,6 +111,7 @@ class Gate:
             if refusal is not None:
                 await _refuse(refusal, scope, send)
                 return
+            scope[_PRIVATE] = self._is_private(scope)
         await self._app(scope, receive, send)
 
     def _refusal(self, scope: Any) -> Forbidden | None:
@@ -168,6 +172,12 @@ def install_headers(app: Quart) -> None:
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
+
+
+def is_private() -> bool:
+    """Whether the request being answered is Fireside's own: it came through the private listener."""
+    scope: Any = request.scope
+    return bool(scope.get(_PRIVATE))
 
 
 async def json_body() -> bytes:

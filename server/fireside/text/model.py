@@ -14,6 +14,7 @@ from fireside.text.markup import MarkupSpec
 from fireside.text.messages import ChatMessage
 from fireside.text.mlxlm import load_tokenizer
 from fireside.text.template import ChatTemplate, Prompt, TemplateOptions
+from fireside.text.thinking import thinking_tokens
 
 T = TypeVar("T")
 
@@ -58,6 +59,7 @@ class TextModel:
         self.context_window = config.context_window
         self.stop_ids: tuple[int, ...] = tuple(sorted(tokenizer.eos_token_ids))
         self.markup = MarkupSpec.from_tokenizer(tokenizer)
+        self.thinking = thinking_tokens(self.markup, tokenizer)
         self._template = ChatTemplate(tokenizer)
         self._hidden_ids = frozenset(
             index

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,8 @@ _PROBE = (
     ChatMessage("user", "?"),
     ChatMessage("assistant", "", calls=(FunctionCall("f", {"probe": "x"}, "call_0"),)),
 )
+_REPLY = (ChatMessage("assistant", "0"), ChatMessage("user", "0"))
+_LONGEST_PRIMER = 64
 _TAIL = 16
 """Tokens at the end of a prompt in which a thinking block may be opened."""
 
@@ -45,10 +48,12 @@ class Prompt:
     Attributes:
         ids: token ids.
         thinking_open: the template has begun the thinking block; the answer starts inside it.
+        boundary: so many of the ids begin the next turn's prompt too, whatever the answer; 0 if unknown.
     """
 
     ids: list[int]
     thinking_open: bool
+    boundary: int = 0
 
 
 class ChatTemplate:
@@ -63,6 +68,7 @@ class ChatTemplate:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         # A model with a renderer in code instead of a template encodes by itself.
+        self._primers: dict[Hashable, int | None] = {}
         self._guard = {"sanitize_control_tokens": True} if tokenizer.chat_template is not None else {}
 
     def render(self, messages: Sequence[ChatMessage], options: TemplateOptions) -> Prompt:
@@ -77,12 +83,47 @@ class ChatTemplate:
         for form in _FORMS:
             try:
                 ids = self._apply(form(messages), options, self._arguments_as_text)
-                return Prompt(ids, self._opens_thinking(ids))
+                return Prompt(ids, self._opens_thinking(ids), self._boundary(messages, form, options, ids))
             except (TemplateError, TypeError, ValueError) as error:
                 refusal = refusal or error
         raise BadRequest(
             f"The model's chat template refuses this conversation: {refusal}", param="messages"
         ) from refusal
+
+    def _boundary(
+        self, messages: Sequence[ChatMessage], form: _Form, options: TemplateOptions, ids: list[int]
+    ) -> int:
+        """How much of a prompt the next turn's has too.
+
+        What a template adds at the end to start the answer may be gone once there is one: an opened thinking
+        block, for example. That primer is found once for each way to render, by rendering on with a reply.
+        """
+        if options.continue_final:
+            return 0
+        mode = (
+            json.dumps(options.values, sort_keys=True, default=repr),
+            bool(options.tools),
+            messages[-1].role,
+            form,
+        )
+        if mode not in self._primers:
+            self._primers[mode] = self._primer(messages, form, options, ids)
+        primer = self._primers[mode]
+        return 0 if primer is None else max(0, len(ids) - primer)
+
+    def _primer(
+        self, messages: Sequence[ChatMessage], form: _Form, options: TemplateOptions, ids: list[int]
+    ) -> int | None:
+        """Tokens at the end of the prompt that a reply makes the template drop; None if too much changes."""
+        try:
+            later = self._apply(form([*messages, *_REPLY]), options, self._arguments_as_text)
+        except Exception:
+            # Foreign code, which may want another order of roles. The boundary only saves time.
+            return None
+        pairs = enumerate(zip(ids, later, strict=False))
+        common = next((i for i, (a, b) in pairs if a != b), min(len(ids), len(later)))
+        primer = len(ids) - common
+        return primer if primer < _LONGEST_PRIMER else None
 
     @cached_property
     def _arguments_as_text(self) -> bool:

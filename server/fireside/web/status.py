@@ -13,6 +13,7 @@ from quart import Blueprint, Response, request
 
 from fireside import __version__
 from fireside.engine.engine import Engine
+from fireside.engine.stats import kv_mode, prompt_cache_stats
 from fireside.engine.status import EngineStatus, Mode, StatusBoard
 from fireside.http.sse import event, stream_response
 
@@ -93,6 +94,7 @@ def _stats(source: StatusSource) -> dict[str, Any]:
     status = source.board.current
     engine = source.engine()
     ready = engine.ready if engine else None
+    admission = engine.admission if engine else None
     return {
         "server": {
             "version": __version__,
@@ -110,12 +112,12 @@ def _stats(source: StatusSource) -> dict[str, Any]:
             "blas": ready and ready.blas,
             "versions": ready and ready.versions,
             "warnings": ready.warnings if ready else [],
+            "warm_up": engine and engine.warm_up,
         },
-        "batch": {
-            "active_rows": status.rows,
-            "pending_rows": status.queued,
-            "kv_bytes": engine.kv_bytes if engine else 0,
-        },
+        "admission": admission and admission.stats(),
+        "batch": engine and engine.batch,
+        "prompt_cache": engine and prompt_cache_stats(engine.cache),
+        "kv_quant": {"mode": ready and kv_mode(ready, admission)},
     }
 
 

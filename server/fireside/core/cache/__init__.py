@@ -1,0 +1,1 @@
+"""Keys and values that outlive a row."""

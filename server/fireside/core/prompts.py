@@ -1,0 +1,96 @@
+"""Prompts on their way into a row's caches."""
+
+from collections.abc import Iterable
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+from mlx_lm.models.cache import can_trim_prompt_cache, make_prompt_cache
+
+from fireside.core.cache.prompt_cache import LayerCaches, PromptCache, Tokens, clone, common_prefix
+from fireside.wire import RowPrefill, Submit
+
+SMALLEST_SNAPSHOT = 256
+"""Tokens of a prefix that is worth a copy of its own, or waiting for another row that is reading it."""
+
+
+class Prompt:
+    """One row's prompt, and how much of it has been read.
+
+    Everything but the last token is read here; what follows that one is the first decode step's business.
+    """
+
+    def __init__(self, row: Submit) -> None:
+        self.row = row
+        self.tokens: Tokens = np.array(row.prompt + row.generated, np.int32)
+        self.caches: LayerCaches = []
+        self.done = 0
+        self.cached = 0
+        self._stops: set[int] = set()
+        boundary = min(row.boundary, self.target)
+        if boundary >= SMALLEST_SNAPSHOT:
+            self._stops.add(boundary)
+
+    @property
+    def target(self) -> int:
+        """Tokens to read."""
+        return len(self.tokens) - 1
+
+    @property
+    def complete(self) -> bool:
+        return self.done == self.target
+
+    @property
+    def progress(self) -> RowPrefill:
+        return RowPrefill(self.row.id, self.done, len(self.tokens), self.cached)
+
+    def begin(self, model: nn.Module, cache: PromptCache) -> None:
+        """Start from what the prompt cache has."""
+        found = cache.take(self.row.namespace, self.tokens)
+        self.caches, self.cached = found if found else (make_prompt_cache(model), 0)
+        self.done = self.cached
+
+    def stop_at(self, position: int) -> None:
+        """Keep a copy of the caches when exactly so many tokens have been read."""
+        self._stops.add(position)
+
+    def read(self, model: nn.Module, cache: PromptCache, most: int) -> int:
+        """Read the next tokens, up to `most` and up to the next stop. Returns how many."""
+        ahead = [stop for stop in self._stops if stop > self.done]
+        end = min(self.done + most, self.target, *ahead)
+        chunk = mx.array(self.tokens[self.done : end])[None]
+        model(chunk, cache=self.caches)
+        mx.eval([layer.state for layer in self.caches])
+        mx.clear_cache()
+        count, self.done = end - self.done, end
+        if self.done in self._stops:
+            self.keep(cache)
+        return count
+
+    def keep(self, cache: PromptCache) -> None:
+        """Give a copy of what has been read to the prompt cache."""
+        if cache.enabled:
+            cache.put(self.row.namespace, self.tokens[: self.done], clone(self.caches))
+
+
+def wait_for(prompt: Prompt, others: Iterable[Prompt], cache: PromptCache) -> bool:
+    """Whether another row is reading what this prompt begins with too, and is worth waiting for.
+
+    That row then stops where the two part and leaves a copy there. If it is past that place already, it
+    leaves one now, where its caches can be trimmed to it.
+    """
+    if not cache.enabled:
+        return False
+    worth = cache.peek(prompt.row.namespace, prompt.tokens) + SMALLEST_SNAPSHOT
+    for other in others:
+        if other.row.namespace != prompt.row.namespace:
+            continue
+        shared = min(common_prefix(other.tokens, prompt.tokens), prompt.target, other.target)
+        if shared < worth:
+            continue
+        if other.done < shared:
+            other.stop_at(shared)
+            return True
+        if can_trim_prompt_cache(other.caches):
+            other.keep(cache)
+    return False

@@ -1,0 +1,74 @@
+"""Compiling, while nobody waits, the kernels that requests will need."""
+
+from collections.abc import Iterator
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+from mlx_lm.generate import generation_stream
+
+from fireside.core.cache.prompt_cache import PromptCache
+from fireside.core.decoding import Decoder
+from fireside.core.prompts import Prompt
+from fireside.wire import Sampling, Submit
+
+_SMALLEST_CHUNK = 16
+_STEPS = 2
+
+
+class WarmUp:
+    """On a GPU the first use of a batch size or of a chunk's width compiles kernels, for seconds.
+
+    Goes through them one at a time, the smallest first. Between two shapes requests are served.
+
+    Args:
+        rows: the largest batch.
+        prefill_step: the widest chunk.
+    """
+
+    def __init__(self, model: nn.Module, vocab_size: int, rows: int, prefill_step: int) -> None:
+        self._model = model
+        self._vocab_size = vocab_size
+        widths: list[int] = []
+        width = _SMALLEST_CHUNK
+        while width <= prefill_step:
+            widths.append(width)
+            width *= 2
+        self.total = rows + len(widths)
+        self.done = 0
+        self._shapes = self._run(rows, widths)
+
+    @property
+    def complete(self) -> bool:
+        return self.done >= self.total
+
+    def step(self) -> None:
+        """Run the next shape."""
+        with mx.stream(generation_stream):
+            next(self._shapes)
+        self.done += 1
+
+    def _run(self, rows: int, widths: list[int]) -> Iterator[None]:
+        for width in widths:
+            self._prompt(0, width)
+            yield
+        for count in range(1, rows + 1):
+            self._decode(count)
+            yield
+
+    def _prompt(self, number: int, tokens: int) -> Prompt:
+        ids = (np.arange(tokens + 1) % self._vocab_size).tolist()
+        sampling = Sampling(temperature=1.0, seed=number) if number % 2 else Sampling()
+        prompt = Prompt(Submit(number, ids, [], _STEPS + 1, [], sampling))
+        nothing = PromptCache(0)
+        prompt.begin(self._model, nothing)
+        prompt.read(self._model, nothing, tokens)
+        return prompt
+
+    def _decode(self, rows: int) -> None:
+        """Rows join one after another, as they do in life, and each drawn and greedy ones are there."""
+        decoder = Decoder(self._model, self._vocab_size)
+        for number in range(rows):
+            decoder.join([self._prompt(number, _SMALLEST_CHUNK)])
+        for _ in range(_STEPS):
+            decoder.step()
