@@ -10,14 +10,14 @@ from typing import Any
 
 from quart import Quart
 
-from fireside.api import chat, models, upstream
+from fireside.api import chat, completions, models, upstream
 from fireside.api.served import Serving
 from fireside.config import ServeConfig
 from fireside.engine.status import StatusBoard
 from fireside.http.errors import install_error_handlers
 from fireside.http.security import Gate, HostPolicy, install_headers
 from fireside.runtime import LocalEngine
-from fireside.web import page, status
+from fireside.web import metrics, page, status
 from fireside_agent.agent import Agent
 from fireside_agent.socket import create_blueprint as agent_blueprint
 
@@ -56,7 +56,9 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
         serving = Serving(board)
         local = LocalEngine(config, board, serving)
         quart.register_blueprint(chat.create_blueprint(serving))
+        quart.register_blueprint(completions.create_blueprint(serving))
         quart.register_blueprint(models.create_blueprint(serving))
+        quart.register_blueprint(metrics.create_blueprint(local.metrics))
     else:
         key = upstream.read_key(config.home.upstream_key)
         other = upstream.Upstream(

@@ -149,6 +149,11 @@ def main() -> None:
     help="Of that, for what earlier prompts have in common with later ones; 0 turns it off. "
     "Default: 8 GB, or a quarter of what the model leaves.",
 )
+@click.option(
+    "--log-prompts",
+    is_flag=True,
+    help="Put the texts of prompts and answers into the request log, FIRESIDE_HOME/logs/requests.jsonl.",
+)
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
     config = ServeConfig(

@@ -37,6 +37,10 @@ class Home:
     def cache(self) -> Path:
         return self.root / "cache"
 
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
     def create(self) -> None:
         """Make the folder, readable by its owner alone."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)

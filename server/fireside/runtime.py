@@ -11,12 +11,14 @@ import msgspec
 
 from fireside import wire
 from fireside.api.generation import Served
+from fireside.api.request_log import RequestLog
 from fireside.api.sampling import SamplingFields
 from fireside.api.served import Serving
 from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
 from fireside.config import ServeConfig
 from fireside.engine.admission import Admission, MemoryFlags, plan_admission
 from fireside.engine.engine import Engine, EngineConfig
+from fireside.engine.metrics import Metrics
 from fireside.engine.status import ModelInfo, StatusBoard
 from fireside.text.mlxlm import import_text_parts
 from fireside.text.model import TextModel
@@ -29,7 +31,9 @@ class LocalEngine:
         self._config = config
         self._board = board
         self._serving = serving
+        self._log = RequestLog(config.home.logs, texts=config.log_prompts)
         self._text: TextModel | None = None
+        self.metrics = Metrics()
         self.engine: Engine | None = None
 
     async def start(self) -> None:
@@ -55,7 +59,7 @@ class LocalEngine:
             located=self._open(source),
             max_queue=self._config.max_queue,
         )
-        self.engine = Engine(config, self._board)
+        self.engine = Engine(config, self._board, self.metrics)
         self.engine.start()
         # What the model's text side needs is imported while its weights are loading.
         await asyncio.to_thread(import_text_parts)
@@ -66,6 +70,7 @@ class LocalEngine:
             await self.engine.close()
         if self._text is not None:
             self._text.close()
+        await asyncio.to_thread(self._log.close)
 
     def kill(self) -> None:
         """End the core without waiting."""
@@ -87,7 +92,16 @@ class LocalEngine:
                 config = self._config
                 flags = SamplingFields(config.temperature, config.top_p, config.top_k)
                 self._serving.open(
-                    Served(source.id, text, self.engine, flags, config.max_tokens, config.thinking, admission)
+                    Served(
+                        model_id=source.id,
+                        text=text,
+                        engine=self.engine,
+                        flags=flags,
+                        max_tokens=config.max_tokens,
+                        thinking=config.thinking,
+                        admission=admission,
+                        log=self._log,
+                    )
                 )
 
         return open_text

@@ -17,6 +17,7 @@ from fireside import wire
 from fireside.catalog.fit import DoesNotFitError, Memory
 from fireside.engine.admission import Admission
 from fireside.engine.engine import Engine, EngineConfig
+from fireside.engine.metrics import Metrics
 from fireside.engine.requests import Finished, GenerationRequest, Prefill, Queued, Token
 from fireside.engine.status import StatusBoard
 from fireside.http.errors import TooBusy
@@ -96,7 +97,7 @@ async def running(
     board = StatusBoard()
     start = wire.Start(wire.WIRE_VERSION, "/m", "/m", "/c", 4)
     config = EngineConfig((sys.executable, "-c", CORE, *words), start, plan, located, max_queue)
-    run = Run(Engine(config, board), board, plans, log)
+    run = Run(Engine(config, board, Metrics()), board, plans, log)
     run.engine.start()
     try:
         await run.until(lambda: board.current.phase in ("ready", "failed"))

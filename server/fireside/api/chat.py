@@ -15,10 +15,12 @@ from fireside.api import chat_format as wire
 from fireside.api.chat_pieces import Likelihoods, WholeMessage, delta_of, progress_of
 from fireside.api.chat_task import task_of
 from fireside.api.generation import End, Output, TokenLogprobs, generate, prepare
+from fireside.api.request_log import About
 from fireside.api.served import Serving
+from fireside.api.usage import usage_of
 from fireside.api.validation import decode
 from fireside.engine.requests import Accepted, Prefill, Queued, Restarting
-from fireside.http.errors import FiresideError, error_body
+from fireside.http.errors import FiresideError, add_warning, error_body
 from fireside.http.security import is_private, json_body
 from fireside.http.sse import event, stream_response
 
@@ -36,15 +38,14 @@ def create_blueprint(serving: Serving) -> Blueprint:
         served = serving.served()
         prepared = await prepare(served, task_of(body, served.thinking, own=is_private()))
         answer = _Answer(served.model_id, body.return_progress)
-        outputs = generate(served, prepared)
+        outputs = generate(served, prepared, About(answer.id, "/v1/chat/completions"))
         await anext(outputs)
         if body.stream:
             include_usage = body.stream_options is not None and body.stream_options.include_usage
             response = stream_response(_stream(outputs, answer, include_usage, Likelihoods(served.text)))
         else:
             response = await _whole(outputs, answer, Likelihoods(served.text))
-        if prepared.warning is not None:
-            response.headers["Warning"] = f'199 fireside "{prepared.warning}"'
+        add_warning(response, prepared.warning)
         return response
 
     return blueprint
@@ -82,14 +83,7 @@ class _Answer:
         return self.chunk(choices) + self.chunk([], self.usage(end))
 
     def usage(self, end: End) -> wire.Usage:
-        return wire.Usage(
-            prompt_tokens=end.prompt_tokens,
-            completion_tokens=end.completion_tokens,
-            total_tokens=end.prompt_tokens + end.completion_tokens,
-            lane=end.lane,
-            prompt_tokens_details=wire.PromptDetails(end.cached_tokens),
-            fireside=_fireside_usage(end) if self.show_progress else None,
-        )
+        return usage_of([end], self.show_progress)
 
 
 async def _stream(
@@ -141,20 +135,3 @@ async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer, tokens:
                 case _:
                     message.add(output)
     raise FiresideError("The engine ended an answer without saying so.")
-
-
-def _fireside_usage(end: End) -> wire.FiresideUsage:
-    timings = end.timings
-    return wire.FiresideUsage(
-        lane=end.lane,
-        queue_ms=round(timings.queue_ms, 1),
-        computed=end.prompt_tokens - end.cached_tokens,
-        from_ram=end.cached_tokens,
-        from_ssd=0,
-        ttft_ms=timings.ttft_ms and round(timings.ttft_ms, 1),
-        decode_tps=timings.decode_tps and round(timings.decode_tps, 2),
-        model_hash=None,
-        adapter_hash=None,
-        seed=end.seed,
-        resumed=timings.resumed,
-    )

@@ -10,6 +10,8 @@ from msgspec import Meta
 from fireside.api.sampling import SamplingFields
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
+PriorityName = Literal["interactive", "normal", "background"]
+"""`interactive` takes the place of a background request; only Fireside's own page may ask for it."""
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -74,8 +76,7 @@ class ChatBody(SamplingFields, frozen=True, kw_only=True):
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=-1, le=11)] | None = None
     return_progress: bool = False
-    priority: Literal["interactive", "normal", "background"] | None = None
-    """`interactive` takes the place of a background request; only Fireside's own page may ask for it."""
+    priority: PriorityName | None = None
 
 
 class PromptDetails(msgspec.Struct, frozen=True):

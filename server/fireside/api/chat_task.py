@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fireside.api.chat_format import ChatBody, IncomingCall, IncomingMessage
+from fireside.api.chat_format import ChatBody, IncomingCall, IncomingMessage, PriorityName
 from fireside.api.generation import ChatTask
 from fireside.engine.requests import Priority
 from fireside.http.errors import BadRequest, Forbidden
@@ -33,7 +33,7 @@ def task_of(body: ChatBody, thinking: bool | None, *, own: bool = False) -> Chat
         max_tokens=body.max_completion_tokens or body.max_tokens,
         stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
         top_logprobs=_top_logprobs(body),
-        priority=_priority(body, own),
+        priority=priority_of(body.priority, own),
         thinking_budget=body.thinking_budget,
         options=TemplateOptions(
             tools=[msgspec.to_builtins(tool) for tool in tools],
@@ -43,14 +43,22 @@ def task_of(body: ChatBody, thinking: bool | None, *, own: bool = False) -> Chat
     )
 
 
-def _priority(body: ChatBody, own: bool) -> Priority:
-    if body.priority == "interactive" and not own:
+def priority_of(name: PriorityName | None, own: bool) -> Priority:
+    """A body's priority.
+
+    Args:
+        own: the request is Fireside's own.
+
+    Raises:
+        Forbidden: a foreign request wants to be interactive.
+    """
+    if name == "interactive" and not own:
         raise Forbidden(
             "priority: only Fireside's own page is interactive. Leave it out, or say normal or background.",
             param="priority",
             code="priority_not_allowed",
         )
-    return Priority[(body.priority or "normal").upper()]
+    return Priority[(name or "normal").upper()]
 
 
 def _top_logprobs(body: ChatBody) -> int | None:

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fireside.api.plain_text import PlainText
+from fireside.api.request_log import About, RequestLog, logged
 from fireside.api.sampling import SamplingFields, choose
 from fireside.engine.admission import Admission, admit
 from fireside.engine.engine import Engine
@@ -37,7 +39,7 @@ from fireside.text.stop import StopText
 from fireside.text.template import Prompt, TemplateOptions
 from fireside.wire import Logprobs, ThinkingBudget
 
-_CONTINUED_TOKENS = 8
+CONTINUED_TOKENS = 8
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Served:
     max_tokens: int | None = None
     thinking: bool | None = None
     admission: Admission | None = None
+    log: RequestLog | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,8 @@ class Prepared:
     """The last tokens of the text that the answer continues, if it does."""
     warning: str | None = None
     """What was changed of the request, in ASCII; None if nothing was."""
+    raw: bool = False
+    """Whether markup is not read: all of the answer is content."""
 
 
 async def prepare(served: Served, task: ChatTask) -> Prepared:
@@ -146,7 +151,7 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         boundary=prompt.boundary,
         thinking=_thinking_budget(served, task, prompt) if thinking else None,
     )
-    continued = prompt.ids[-_CONTINUED_TOKENS:] if task.options.continue_final else ()
+    continued = prompt.ids[-CONTINUED_TOKENS:] if task.options.continue_final else ()
     return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued, fit.warning)
 
 
@@ -174,7 +179,7 @@ def _over_budget(served: Served, tokens: str) -> ContextOverBudget:
     )
 
 
-async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output, None]:
+async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGenerator[Output, None]:
     """The answer as it comes, ending in `End`. Closing the generator stops the engine's row.
 
     The first output is `Accepted`; what is refused is refused before it.
@@ -185,38 +190,45 @@ async def generate(served: Served, prepared: Prepared) -> AsyncGenerator[Output,
     """
     detokenizer = served.text.detokenizer(prepared.continued)
     answer = _Answer(detokenizer, _parser(served, prepared), StopText(prepared.stop))
+    texts = served.log is not None and served.log.texts
+    asked = await served.text.decode(prepared.request.prompt) if texts else ""
     async with served.engine.generate(prepared.request) as row:
-        yield Accepted()
-        reason = None
-        while reason is None:
-            match event := await row.next():
-                case Token():
-                    if event.logprobs is not None:
-                        yield TokenLogprobs(event.id, event.logprobs)
-                    pieces = answer.add(event.id)
-                case Finished():
-                    pieces, reason = answer.finish(event.reason == "length"), event.reason
-                case Broken():
-                    raise EngineError(event.message)
-                case _:
-                    yield event
-                    continue
-            for piece in pieces:
-                yield piece
-            if answer.stopped:
-                reason = "stop"
-        yield End(
-            "tool_calls" if answer.called and reason == "stop" else reason,
-            len(prepared.request.prompt),
-            answer.tokens,
-            prepared.request.sampling.seed,
-            row.timings(),
-            row.lane,
-            row.cached,
-        )
+        with logged(served.log, about, row, lambda: (asked, "".join(answer.raw))) as outcome:
+            yield Accepted()
+            reason = None
+            while reason is None:
+                match event := await row.next():
+                    case Token():
+                        if event.logprobs is not None:
+                            yield TokenLogprobs(event.id, event.logprobs)
+                        pieces = answer.add(event.id)
+                    case Finished():
+                        pieces, reason = answer.finish(event.reason == "length"), event.reason
+                    case Broken():
+                        raise EngineError(event.message)
+                    case _:
+                        yield event
+                        continue
+                for piece in pieces:
+                    yield piece
+                if answer.stopped:
+                    reason = row.outcome = "stop"
+            outcome.finish = "tool_calls" if answer.called and reason == "stop" else reason
+            outcome.completion_tokens = answer.tokens
+            yield End(
+                outcome.finish,
+                len(prepared.request.prompt),
+                answer.tokens,
+                prepared.request.sampling.seed,
+                row.timings(),
+                row.lane,
+                row.cached,
+            )
 
 
-def _parser(served: Served, prepared: Prepared) -> AnswerParser:
+def _parser(served: Served, prepared: Prepared) -> AnswerParser | PlainText:
+    if prepared.raw:
+        return PlainText()
     markup: MarkupSpec = served.text.markup
     if not prepared.tools:
         markup = markup.without_calls()
@@ -226,20 +238,24 @@ def _parser(served: Served, prepared: Prepared) -> AnswerParser:
 class _Answer:
     """The text state of one answer: tokens to text, text to events, stop texts cut out of the content."""
 
-    def __init__(self, detokenizer: Detokenizer, parser: AnswerParser, stop: StopText) -> None:
+    def __init__(self, detokenizer: Detokenizer, parser: AnswerParser | PlainText, stop: StopText) -> None:
         self._detokenizer = detokenizer
         self._parser = parser
         self._stop = stop
+        self.raw: list[str] = []
+        """The text as the model wrote it, in pieces."""
         self.tokens = 0
         self.called = False
         self.stopped = False
 
     def add(self, token: int) -> list[MarkupEvent]:
         self.tokens += 1
-        return self._cut(self._parser.feed(self._detokenizer.add(token)))
+        self.raw.append(self._detokenizer.add(token))
+        return self._cut(self._parser.feed(self.raw[-1]))
 
     def finish(self, truncated: bool) -> list[MarkupEvent]:
-        rest = self._parser.feed(self._detokenizer.finish())
+        self.raw.append(self._detokenizer.finish())
+        rest = self._parser.feed(self.raw[-1])
         events = self._cut([*rest, *self._parser.finish(truncated)])
         return events if self.stopped else events + self._held()
 

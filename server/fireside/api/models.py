@@ -10,7 +10,7 @@ from fireside import __version__
 from fireside.api.served import Serving
 from fireside.http.errors import NotFound
 
-_ENDPOINTS = ["/v1/models", "/v1/chat/completions"]
+_ENDPOINTS = ["/v1/models", "/v1/chat/completions", "/v1/completions"]
 
 
 def create_blueprint(serving: Serving) -> Blueprint:

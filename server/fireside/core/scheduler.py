@@ -60,8 +60,11 @@ class Scheduler:
         budget = self._planner.budget(decoding=decoding)
         tokens = [self._token(response) for response in self._decoder.step()]
         prefill = self._begin()
-        computed = self._read(budget, prefill)
-        self._planner.measured(computed, decoding=decoding)
+        before = len(self._answering)
+        read = self._read(budget, prefill)
+        self._planner.measured(read, decoding=decoding)
+        # The last token of a prompt is computed by the row's first decode step.
+        computed = read + len(self._answering) - before
         kv_bytes = self._kv_bytes()
         self._cache.shrink(self._kv_budget - kv_bytes)
         return Step(tokens, prefill, kv_bytes, self._cache.state, computed)

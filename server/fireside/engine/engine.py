@@ -16,6 +16,7 @@ from fireside import wire
 from fireside.catalog.fit import DoesNotFitError
 from fireside.engine.admission import Admission
 from fireside.engine.link import CoreLink
+from fireside.engine.metrics import Metrics
 from fireside.engine.pace import Pace
 from fireside.engine.requests import Broken, GenerationRequest, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
@@ -53,8 +54,9 @@ class EngineConfig:
 class Engine:
     """One model, one core at a time. A core that dies is replaced and its rows are taken up again."""
 
-    def __init__(self, config: EngineConfig, board: StatusBoard) -> None:
+    def __init__(self, config: EngineConfig, board: StatusBoard, metrics: Metrics) -> None:
         self._config = config
+        self._metrics = metrics
         self._board = board
         self._roster = Roster(config.start.max_rows)
         self._pace = Pace(config.start.max_rows)
@@ -145,7 +147,8 @@ class Engine:
             self._apply(self._roster.add(row))
             self._refuse_if_too_many(row)
             self._announce()
-            yield row
+            with self._metrics.request(row):
+                yield row
         finally:
             self._apply(self._roster.remove(row))
             self._announce()
@@ -153,6 +156,7 @@ class Engine:
     def _refuse_if_too_many(self, row: Row) -> None:
         queued = self._roster.queued
         if row.submissions == 0 and queued > self._config.max_queue:
+            self._metrics.rejected()
             raise TooBusy(
                 f"{queued - 1} requests are waiting already, and no more may (--max-queue). Try again later.",
                 retry_after_s=math.ceil(self._pace.until_start(0) or 1),
@@ -209,18 +213,32 @@ class Engine:
         self._stepped = True
         self._kv_bytes = step.kv_bytes
         self._cache = step.cache
+        self._metrics.step(step.kv_bytes, step.cache)
+        self._metrics.computed(step.computed)
         for progress in step.prefill:
             if row := self._roster.get(progress.id):
                 row.read(progress)
         for token in step.tokens:
             if row := self._roster.get(token.id):
+                before = row.last_token_at
                 row.add(token.token, token.finish, token.logprobs)
+                self._count(row, before, token.finish)
                 if token.finish:
                     self._pace.finished(row)
                 self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))
         if changes := self._roster.stepped():
             self._apply(changes)
             self._announce()
+
+    def _count(self, row: Row, before: float | None, finish: wire.FinishReason | None) -> None:
+        """Count a token that has come, `before` being when the last one did."""
+        if finish == "stop" or row.first_token_at is None or row.last_token_at is None:
+            return
+        if before is None:
+            self._metrics.cached(row.cached)
+            self._metrics.first_token(row.first_token_at - row.queued_at)
+        else:
+            self._metrics.token(row.last_token_at - before)
 
     def _on_phase(self, phase: wire.Phase) -> None:
         name = "restarting" if self._restarts else phase.phase
@@ -265,6 +283,7 @@ class Engine:
     async def _bury(self, link: CoreLink) -> None:
         """Take note of a core's death."""
         self._restarts += 1
+        self._metrics.core_died()
         self._ready = None
         self._link = None
         self._kv_bytes = 0
@@ -296,6 +315,7 @@ class Engine:
     def _give_up(self, rows: list[Row], message: str) -> None:
         for row in rows:
             self._roster.remove(row)
+            row.outcome = "error"
             row.events.put_nowait(Broken(message))
 
     def _apply(self, changes: Changes) -> None:
@@ -305,6 +325,8 @@ class Engine:
             self._link.send(wire.Cancel(submission))
         for row in changes.submit:
             self._link.send(row.message())
+            if row.submissions == 1 and row.started_at is not None:
+                self._metrics.started(row.started_at - row.queued_at)
         if changes.submit:
             self._last_report = time.monotonic()
 
@@ -313,6 +335,7 @@ class Engine:
         waiting = self._roster.waiting
         for position, row in enumerate(waiting):
             row.events.put_nowait(Queued(position, self._pace.until_start(position)))
+        self._metrics.rows(len(self._roster.running), len(waiting))
         self._board.update(rows=len(self._roster.running), queued=len(waiting))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
 
+from fireside.engine.metrics import Outcome
 from fireside.wire import FinishReason, Logprobs, RowPrefill, Sampling, Submit, ThinkingBudget
 
 Lane = Literal["batched", "serial"]
@@ -127,6 +128,7 @@ class Row:
         strikes: crashes that count against this row, see `Roster`.
         progressed: a token came since the row was last submitted.
         resumed: how often it was taken up again with tokens already there.
+        outcome: how it ended, once it has.
     """
 
     request: GenerationRequest
@@ -144,6 +146,7 @@ class Row:
     started_at: float | None = None
     first_token_at: float | None = None
     last_token_at: float | None = None
+    outcome: Outcome = "cancelled"
 
     async def next(self) -> Event:
         """The next event; the last one is `Finished` or `Broken`."""
@@ -191,6 +194,7 @@ class Row:
             self.generated.append(token)
             self.events.put_nowait(Token(token, logprobs))
         if finish is not None:
+            self.outcome = finish
             self.events.put_nowait(Finished(finish))
 
     def timings(self) -> Timings:

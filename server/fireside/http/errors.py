@@ -143,6 +143,12 @@ def error_response(error: FiresideError) -> Response:
     return response
 
 
+def add_warning(response: Response, text: str | None) -> None:
+    """Say in a header what was changed of the request; `text` is ASCII, None for nothing."""
+    if text is not None:
+        response.headers["Warning"] = f'199 fireside "{text}"'
+
+
 def install_error_handlers(app: Quart) -> None:
     """Answer every error of every route with the one body."""
 

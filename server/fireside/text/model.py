@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from fireside.text.markup import MarkupSpec
 from fireside.text.messages import ChatMessage
-from fireside.text.mlxlm import load_tokenizer
+from fireside.text.mlxlm import import_text_parts, load_tokenizer
 from fireside.text.template import ChatTemplate, Prompt, TemplateOptions
 from fireside.text.thinking import thinking_tokens
 
@@ -83,7 +83,10 @@ class TextModel:
 
     def surely_too_long(self, messages: Sequence[ChatMessage]) -> bool:
         """Whether no tokenization could make a conversation fit; told without tokenizing it."""
-        characters = sum(len(message.content) for message in messages)
+        return self.too_many_characters(sum(len(message.content) for message in messages))
+
+    def too_many_characters(self, characters: int) -> bool:
+        """Whether no text of so many characters can fit, however it is tokenized."""
         return characters > self.context_window * self._longest_token
 
     @property
@@ -99,18 +102,44 @@ class TextModel:
         """
         return await self._run(lambda: self._template.render(messages, options))
 
+    async def encode(self, text: str) -> list[int]:
+        """A text as it is, without a chat template: special tokens in it are tokens.
+
+        The tokenizer puts its own in front, unless the text begins with that already.
+        """
+
+        def encoded() -> list[int]:
+            begin: str | None = self._tokenizer.bos_token
+            add = begin is None or not text.startswith(begin)
+            return list(self._tokenizer.encode(text, add_special_tokens=add))
+
+        return await self._run(encoded)
+
+    async def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones included."""
+        return await self._run(lambda: str(self._tokenizer.decode(tokens)))
+
     def detokenizer(self, before: Sequence[int] = ()) -> Detokenizer:
         """A fresh detokenizer for one answer.
 
         Args:
             before: the tokens that the answer goes on from, if it continues a text; its first space counts.
         """
+        inner = self._continuing(before)
+        if before and isinstance(inner, import_text_parts().BPEStreamingDetokenizer):
+            # It holds spaces back, which would come again with the answer; what it holds of a character must.
+            inner.finalize()
+            if "\ufffd" in inner.last_segment:
+                inner = self._continuing(before)
+        return Detokenizer(inner, self._hidden_ids)
+
+    def _continuing(self, before: Sequence[int]) -> Any:
         inner = self._tokenizer.detokenizer
         for token in before:
             inner.add_token(token)
         if before:
             _ = inner.last_segment
-        return Detokenizer(inner, self._hidden_ids)
+        return inner
 
     async def token_texts(self, tokens: Sequence[int]) -> list[str]:
         """What each token stands for by itself; a part of a character shows as U+FFFD."""
