@@ -1,0 +1,142 @@
+"""Served decoding beside the bare generator on a GPU, with random weights of real shapes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.decode import Pairs, Speeds, add_speeds, decode_table, rows_join
+from bench.random_models import SHAPES
+from bench.raw import raw_generator
+from bench.report import Table
+from bench.serve import Target
+from bench.servers import Setting, Work, fireside
+
+__all__ = ["SHAPES", "measure_gpu"]
+
+_FEW_ROUNDS = 3
+_JOINERS = 8
+_WARM_WITHIN_S = 60.0
+_ROOM_BYTES = 20 << 30
+
+
+def measure_gpu(
+    setting: Setting,
+    shapes: Sequence[str],
+    rows: Sequence[int],
+    seconds: float,
+    within_s: float,
+    weights: Path | None,
+) -> list[Table]:
+    """Decoding on a GPU beside the bare generator, and first tokens while a batch grows, of random models.
+
+    Args:
+        rows: the first number gets all rounds, the others three.
+        within_s: of the whole run; measurements that do not fit are left out.
+        weights: where the models are written; None is memory if there is room, else the disk.
+    """
+    deadline = time.monotonic() + within_s
+    tables: list[Table] = []
+    for number, shape in enumerate(shapes):
+        end = time.monotonic() + (deadline - time.monotonic()) / (len(shapes) - number)
+        with _random_model(shape, weights or _roomy()) as folder:
+            tables += _measure(replace(setting, model=folder), shape, rows, seconds, end)
+    return tables
+
+
+def _roomy() -> Path:
+    memory = Path("/dev/shm")
+    if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM_BYTES:
+        return memory
+    return Path(tempfile.gettempdir())
+
+
+@contextmanager
+def _random_model(shape: str, where: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=where) as scratch:
+        folder = Path(scratch) / shape
+        begin = time.monotonic()
+        # In a process of its own, which gives its memory back.
+        command = [sys.executable, "-m", "bench.random_models", shape, str(folder)]
+        subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        free = shutil.disk_usage(where).free
+        _say(f"{shape}: {size / 1e9:.1f} GB in {time.monotonic() - begin:.1f} s, {free / 1e9:.0f} GB left")
+        yield folder
+
+
+def _measure(setting: Setting, shape: str, rows: Sequence[int], seconds: float, end: float) -> list[Table]:
+    decoding = decode_table(f"random {shape}")
+    first = Table(
+        f"Time to first token as rows join, random {shape}",
+        ("warm-up", "warm-up, s", *(f"row {row + 1}, ms" for row in range(_JOINERS)), "longest, ms"),
+    )
+    begin = time.monotonic()
+    with fireside(setting, "--batch", str(max(rows))) as ours:
+        _say(f"{shape}: ready after {time.monotonic() - begin:.1f} s")
+        begin = time.monotonic()
+        state = _wait_until_warm(ours)
+        warmed = time.monotonic() - begin
+        ttft = [1000 * took for took in rows_join(setting, ours, _JOINERS)]
+        first.add(state, warmed, *ttft, max(ttft))
+        _say(first.markdown())
+        with raw_generator(setting.folder, setting.home / "cache") as raw:
+            for number, count in enumerate(rows):
+                pairs, speeds = Pairs(Work(setting.name), count, None, ours, raw), Speeds()
+                _measure_rows(pairs, speeds, setting.rounds if number == 0 else _FEW_ROUNDS, seconds, end)
+                if speeds.ours:
+                    add_speeds(decoding, count, speeds)
+                    _say(decoding.markdown())
+    return [first, decoding]
+
+
+def _measure_rows(pairs: Pairs, speeds: Speeds, rounds: int, seconds: float, end: float) -> None:
+    if time.monotonic() > end:
+        return
+    pairs.prepare(seconds)
+    for _ in range(rounds):
+        if time.monotonic() > end:
+            return
+        pairs.add_to(speeds)
+
+
+def _wait_until_warm(target: Target) -> str:
+    """Wait for the idle warm-up as `/api/status` tells of it; returns what it said last."""
+    end = time.monotonic() + _WARM_WITHIN_S
+    while True:
+        status = httpx.get(f"{target.url}/api/status", trust_env=False).raise_for_status().json()
+        warm = _find_warm_up(status)
+        if warm is None:
+            return "not reported"
+        if warm["done"] >= warm["total"]:
+            return f"{warm['done']} of {warm['total']}"
+        if time.monotonic() > end:
+            return f"given up at {warm['done']} of {warm['total']}"
+        time.sleep(0.1)
+
+
+def _find_warm_up(value: Any) -> dict[str, int] | None:
+    """The object under a name that speaks of warming, with `done` and `total`."""
+    if not isinstance(value, dict):
+        return None
+    for name, inner in value.items():
+        if "warm" in name and isinstance(inner, dict) and {"done", "total"} <= inner.keys():
+            return inner
+        if (found := _find_warm_up(inner)) is not None:
+            return found
+    return None
+
+
+def _say(text: str) -> None:
+    """At once, so that a run that is cut off has shown what it found."""
+    print(text, file=sys.stderr, flush=True)

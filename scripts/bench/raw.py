@@ -1,0 +1,169 @@
+"""mlx-lm's `BatchGenerator` without a server, in a process of its own, on the arrays that Fireside runs.
+
+The process is stopped (SIGSTOP) whenever it is not asked, so that the threads of its BLAS take nothing from
+the server that is measured in turn with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fireside.core.blas import load_blas, prepare_blas, wants_blas
+from fireside.core.compiler import has_cxx_compiler, keep_kernels_in
+
+_PREFILL_STEP = 512
+
+
+@dataclass(frozen=True)
+class Order:
+    """Rows to decode together.
+
+    Attributes:
+        prompts: a user's text for each row.
+        tokens: steps in all.
+        skip: of them, before the clock starts.
+        ignore: a token that is never drawn, or None.
+    """
+
+    prompts: Sequence[str]
+    tokens: int
+    skip: int
+    ignore: int | None = None
+
+
+@dataclass
+class RawGenerator:
+    """The measuring side."""
+
+    process: subprocess.Popen[str]
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def decode(self, order: Order) -> float:
+        """Tokens a second of all rows together."""
+        self.process.send_signal(signal.SIGCONT)
+        assert self.process.stdin is not None
+        print(json.dumps(asdict(order)), file=self.process.stdin, flush=True)
+        return float(self.answer()["tokens_per_s"])
+
+    def answer(self) -> dict[str, Any]:
+        """The process's next line; it is stopped after that."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the raw generator ended with status {self.process.wait()}; see above")
+        self.process.send_signal(signal.SIGSTOP)
+        return json.loads(line)
+
+
+@contextmanager
+def raw_generator(folder: Path, cache: Path) -> Iterator[RawGenerator]:
+    """Load a model folder beside a server; `cache` is where the BLAS of its home is kept."""
+    command = [sys.executable, "-m", "bench.raw", str(folder), str(cache)]
+    path = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([path, os.environ.get("PYTHONPATH", "")])}
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        raw = RawGenerator(process)
+        raw.facts = raw.answer()
+        yield raw
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main() -> None:
+    """Load, then answer orders, a JSON line each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("cache", type=Path)
+    arguments = parser.parse_args()
+    cpu = wants_blas()
+    choice = prepare_blas(arguments.cache) if cpu else None
+    library = load_blas(choice) if choice else None
+    if cpu:
+        keep_kernels_in(arguments.cache / "kernels")
+    worker = _Worker(arguments.folder, wide=cpu, compiles=not cpu or has_cxx_compiler())
+    threads = None
+    if library is not None:
+        from fireside.core.blas_threads import choose_threads
+
+        plan = choose_threads(library, arguments.cache)
+        threads = plan and plan.decode
+    print(json.dumps({"blas": choice and choice.name, "threads": threads}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps({"tokens_per_s": worker.decode(Order(**json.loads(line)))}), flush=True)
+
+
+class _Worker:
+    """A loaded model.
+
+    Args:
+        wide: weights as float32, as Fireside runs them on a CPU; else as they are stored.
+        compiles: whether MLX may compile kernels while it runs.
+    """
+
+    def __init__(self, folder: Path, wide: bool, compiles: bool) -> None:
+        # Here and not above: the BLAS must be in place first.
+        import mlx.core as mx
+        from mlx_lm import load
+        from mlx_lm.utils import dequantize_model
+
+        if not compiles:
+            mx.disable_compile()
+        self._model: Any
+        self._model, self._tokenizer, *_ = load(str(folder), lazy=True)
+        if wide:
+            # Before unpacking as well, so that it rounds once, to float32.
+            self._model.set_dtype(mx.float32)
+            dequantize_model(self._model)
+            self._model.set_dtype(mx.float32)
+        mx.eval(self._model.parameters())
+
+    def decode(self, order: Order) -> float:
+        from mlx_lm.generate import BatchGenerator
+        from mlx_lm.sample_utils import make_logits_processors
+
+        rows = len(order.prompts)
+        bias = make_logits_processors({order.ignore: -100.0}) if order.ignore is not None else None
+        generator = BatchGenerator(
+            self._model,
+            completion_batch_size=rows,
+            prefill_batch_size=rows,
+            prefill_step_size=_PREFILL_STEP,
+            logits_processors=bias,
+        )
+        generator.insert([self._ids(prompt) for prompt in order.prompts], max_tokens=[order.tokens] * rows)
+        steps = tokens = 0
+        begin = time.perf_counter()
+        while steps < order.tokens:
+            done = len(generator.next_generated())
+            if steps >= order.skip:
+                tokens += done
+            if done == rows:
+                steps += 1
+                if steps == order.skip:
+                    begin = time.perf_counter()
+        return tokens / (time.perf_counter() - begin)
+
+    def _ids(self, prompt: str) -> list[int]:
+        messages = [{"role": "user", "content": prompt}]
+        return self._tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, enable_thinking=False
+        )
+
+
+if __name__ == "__main__":
+    main()
