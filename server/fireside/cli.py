@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -157,7 +158,11 @@ def main() -> None:
 def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
     config = ServeConfig(
-        home=Home.from_environment(), open_browser=not no_open, allow_hosts=allow_host, **options
+        home=Home.from_environment(),
+        open_browser=not no_open,
+        allow_hosts=allow_host,
+        lane_debug=os.environ.get("FIRESIDE_LANE_DEBUG") == "1",
+        **options,
     )
 
     from fireside.api.upstream import UpstreamError

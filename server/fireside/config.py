@@ -47,6 +47,7 @@ class ServeConfig:
         memory_budget, kv_budget, prompt_cache: bytes; None: what the machine has. A cache of 0 is off.
         temperature, top_p, top_k, max_tokens, thinking: where a request says nothing; None: the model.
         log_prompts: whether the request log has the texts of prompts and answers.
+        lane_debug: tell on standard error which lane each request takes, and why.
         core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
             the folder that Fireside was started in.
     """
@@ -71,4 +72,5 @@ class ServeConfig:
     max_rows: int = MAX_ROWS
     max_queue: int = MAX_QUEUE
     log_prompts: bool = False
+    lane_debug: bool = False
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

@@ -58,6 +58,7 @@ class LocalEngine:
             plan=partial(plan_admission, source.id, self._memory_flags(), self._config.max_rows),
             located=self._open(source),
             max_queue=self._config.max_queue,
+            lane_debug=self._config.lane_debug,
         )
         self.engine = Engine(config, self._board, self.metrics)
         self.engine.start()

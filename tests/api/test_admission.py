@@ -137,9 +137,9 @@ def test_rows_that_outgrow_the_budget_together_all_finish_with_their_own_text(
 
 
 def test_a_model_that_leaves_no_room_is_never_loaded(home: Path) -> None:
-    with serving(home, "--memory-budget", "20MB") as running:
+    with serving(home, "--memory-budget", "7MB") as running:
         status = until_failed(running)
-        for words in ("No context fits", "pocket", "raise --memory-budget", "0.02 GB"):
+        for words in ("No context fits", "pocket", "raise --memory-budget", "0.007 GB"):
             assert words in status["error"]
         assert status["restarts"] == 0
         health = httpx.get(f"{running.url}/health")

@@ -64,3 +64,13 @@ def test_usage_tells_what_came_out_of_the_prompt_cache(server: Server) -> None:
     assert cache["hits"] >= 1
     assert 0 < cache["bytes"] <= cache["max_bytes"]
     assert server.get("/stats")["kv_quant"] == {"mode": "float32"}
+
+
+def test_lanes_are_told_on_standard_error_where_somebody_asked(home: Path) -> None:
+    with serving(home, FIRESIDE_LANE_DEBUG="1") as running:
+        running.wait_ready()
+        ask(running, "Repeat: secret", seed=3, max_tokens=9)
+        lines = [line for line in running.log.read_text().splitlines() if line.startswith("lane ")]
+    assert len(lines) == 1
+    assert lines[0].startswith("lane serial: ")
+    assert lines[0].endswith("up to 9 new, priority normal, alone, for its seed")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import signal
+import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -42,6 +43,7 @@ class EngineConfig:
             for every later core too. What it raises fails the engine.
         located: called once after that with the model's folder, while the weights are loading; the engine
             is ready when it has returned too. What it raises fails the engine.
+        lane_debug: one line on standard error for each request that enters the core.
     """
 
     command: Sequence[str]
@@ -49,6 +51,7 @@ class EngineConfig:
     plan: Callable[[wire.Located], Admission]
     located: Callable[[Path, Admission], Awaitable[None]]
     max_queue: int
+    lane_debug: bool = False
 
 
 class Engine:
@@ -327,6 +330,8 @@ class Engine:
             self._link.send(row.message())
             if row.submissions == 1 and row.started_at is not None:
                 self._metrics.started(row.started_at - row.queued_at)
+                if self._config.lane_debug:
+                    print(f"lane {row.lane}: {row.request.shape}", file=sys.stderr, flush=True)
         if changes.submit:
             self._last_report = time.monotonic()
 

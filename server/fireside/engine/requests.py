@@ -47,6 +47,20 @@ class GenerationRequest:
     boundary: int = 0
     thinking: ThinkingBudget | None = None
 
+    @property
+    def shape(self) -> str:
+        """In words, without its text."""
+        wanted = [
+            f"{len(self.prompt)} prompt tokens",
+            f"up to {self.max_tokens} new",
+            f"priority {self.priority.name.lower()}",
+        ]
+        if self.serial:
+            wanted.append("alone, for its seed")
+        if self.top_logprobs is not None:
+            wanted.append(f"{self.top_logprobs} logprobs")
+        return ", ".join(wanted)
+
 
 @dataclass(frozen=True)
 class Accepted:
