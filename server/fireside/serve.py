@@ -12,10 +12,9 @@ import webbrowser
 from collections.abc import Callable
 from typing import Any
 
-from hypercorn.asyncio import serve as hypercorn_serve
-
 from fireside.app import Application, create_app
 from fireside.config import ServeConfig
+from fireside.http.connections import serve
 from fireside.http.listening import CannotListen, Listener, hypercorn_config, listen_tcp, listen_unix
 from fireside.http.security import is_loopback
 from fireside.instance import InstanceLock
@@ -87,7 +86,7 @@ async def _serve(app: Application, listeners: list[Listener]) -> None:
     behind = asyncio.create_task(app.run(), name="run")
     behind.add_done_callback(lambda task: _on_run_ended(task, stop))
     try:
-        await hypercorn_serve(app.asgi, hypercorn_config(listeners), shutdown_trigger=shutdown)
+        await serve(app.asgi, hypercorn_config(listeners), shutdown)
     finally:
         behind.cancel()
         await asyncio.wait({behind})

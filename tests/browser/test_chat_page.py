@@ -128,14 +128,15 @@ def test_chats_are_opened_and_deleted_from_the_list(server: Server, page: Page) 
 
 def test_ten_reloads_in_mid_answer_lose_and_repeat_nothing(server: Server, page: Page) -> None:
     page.goto(server.url)
-    send(page, LONG)
-    expect(answers(page).locator(".block").first).to_be_visible()
-    for _ in range(10):
-        page.reload()
-        expect(answers(page)).to_have_count(1)
-        expect(asked(page)).to_have_count(1)
-    before = answers(page).first.inner_text()[:40]
-    stop(page)
+    with server.slowed():
+        send(page, LONG)
+        expect(answers(page).locator(".block").first).to_be_visible()
+        for _ in range(10):
+            page.reload()
+            expect(answers(page)).to_have_count(1)
+            expect(asked(page)).to_have_count(1)
+        before = answers(page).first.inner_text()[:40]
+        stop(page)
     expect_status(answers(page).first, "aborted")
     page.reload()
     assert answers(page).first.inner_text()[:40] == before

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,6 +80,27 @@ class Server:
         pid = self.core_pid()
         os.kill(pid, signal.SIGKILL)
         return pid
+
+    @contextmanager
+    def slowed(self) -> Iterator[None]:
+        """The core runs a tenth of the time: an answer lasts long enough to be looked at."""
+        over = threading.Event()
+
+        def pulse() -> None:
+            pid = self.core_pid()
+            while not over.is_set():
+                os.kill(pid, signal.SIGSTOP)
+                over.wait(0.09)
+                os.kill(pid, signal.SIGCONT)
+                over.wait(0.01)
+
+        thread = threading.Thread(target=pulse)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> float:
         """Send a signal and wait for the end. Returns the seconds it took."""

@@ -134,6 +134,8 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
     if served.text.surely_too_long(task.messages):
         raise _over_budget(served, "far too many")
     prompt = await served.text.render(task.messages, task.options)
+    if prompt is None:
+        raise _over_budget(served, "far too many")
     window = served.text.context_window
     if window - len(prompt.ids) < 1:
         raise _over_budget(served, str(len(prompt.ids)))

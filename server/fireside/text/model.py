@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from fireside.text.markup import MarkupSpec
 from fireside.text.messages import ChatMessage
 from fireside.text.mlxlm import import_text_parts, load_tokenizer
-from fireside.text.template import ChatTemplate, Prompt, TemplateOptions
+from fireside.text.template import ChatTemplate, Prompt, TemplateOptions, given_characters
 from fireside.text.thinking import thinking_tokens
 
 T = TypeVar("T")
@@ -94,13 +94,25 @@ class TextModel:
         """Whether its answers may begin with reasoning."""
         return self.markup.think is not None or self.markup.harmony
 
-    async def render(self, messages: Sequence[ChatMessage], options: TemplateOptions) -> Prompt:
+    async def render(self, messages: Sequence[ChatMessage], options: TemplateOptions) -> Prompt | None:
         """The prompt of a conversation, ready for the answer.
+
+        None if its text cannot fit, however it is tokenized: that is told without tokenizing it. Besides what
+        the messages say, a template writes tools, calls and thoughts, or leaves them out.
 
         Raises:
             BadRequest: the model's template refuses the conversation; its words are passed on.
         """
-        return await self._run(lambda: self._template.render(messages, options))
+
+        def rendered() -> Prompt | None:
+            # Nearly every conversation is short enough at first sight, and need not be written twice.
+            if self.too_many_characters(given_characters(messages, options)) and self.too_many_characters(
+                self._template.length(messages, options)
+            ):
+                return None
+            return self._template.render(messages, options)
+
+        return await self._run(rendered)
 
     async def encode(self, text: str) -> list[int]:
         """A text as it is, without a chat template: special tokens in it are tokens.
