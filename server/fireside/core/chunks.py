@@ -10,7 +10,7 @@ LONGEST_GAP_S = 0.25
 DECODE_STEPS = 4
 """Median decode steps that a gap may last where that is longer."""
 
-_AIM = 0.6
+_AIM = 0.5
 """Of the longest gap; the rest is for what an estimate misses and for the joining itself."""
 
 _ALONE_S = 1.0
@@ -20,13 +20,14 @@ _SMALLEST = 16
 _FIRST = 32
 _RECENT = 32
 _WEIGHT = 0.5
+"""Of a chunk that cost less than was thought. One that cost more counts at once: the next is deeper still."""
 
 
 class ChunkPlanner:
     """Measures the steps and sizes the next chunk.
 
     A step of a batch that also reads takes `decode + tokens * cost`. `decode` is the median of the steps
-    that read nothing, `cost` a running mean. Sizes are powers of two, so that few shapes exist.
+    that read nothing, `cost` follows the chunks. Sizes are powers of two, so that few shapes exist.
 
     Args:
         largest: tokens that a chunk never exceeds.
@@ -64,4 +65,5 @@ class ChunkPlanner:
                 self._decode.append(seconds)
             return
         cost = max(1e-7, (seconds - (self.decode_s if decoding else 0.0)) / tokens)
-        self._cost = cost if self._cost is None else self._cost + _WEIGHT * (cost - self._cost)
+        known = self._cost
+        self._cost = cost if known is None or cost > known else known + _WEIGHT * (cost - known)
