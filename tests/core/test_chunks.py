@@ -10,12 +10,15 @@ from fireside.core.chunks import DECODE_STEPS, LONGEST_GAP_S, ChunkPlanner
 
 
 class Clock:
-    """A machine whose steps take `decode` seconds and `cost` more for each prompt token."""
+    """A machine whose steps take `decode` seconds; if they read, `fixed` more and `cost` a prompt token."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, decode: float, cost: float) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, decode: float, cost: float, fixed: float = 0.0
+    ) -> None:
         self.now = 0.0
         self.decode = decode
         self.cost = cost
+        self.fixed = fixed
         monkeypatch.setattr(time, "perf_counter", lambda: self.now)
 
     def step(self, planner: ChunkPlanner, *, decoding: bool, reads: bool) -> tuple[int, float]:
@@ -24,7 +27,7 @@ class Clock:
         tokens = planner.budget(decoding=decoding) if reads else 0
         if not reads:
             planner.budget(decoding=decoding)
-        self.now += (self.decode if decoding else 0.0) + tokens * self.cost
+        self.now += (self.decode if decoding else 0.0) + tokens * self.cost + (self.fixed if tokens else 0.0)
         planner.measured(tokens, decoding=decoding)
         return tokens, self.now - began
 
@@ -40,7 +43,31 @@ def test_gaps_stay_within_the_bound_and_the_bound_is_used(
     longest = max(LONGEST_GAP_S, DECODE_STEPS * decode)
     assert max(seconds for _, seconds in steps) <= longest
     tokens, seconds = steps[-1]
-    assert tokens == 512 or seconds > longest / 5
+    assert tokens == 512 or seconds > longest / 4
+
+
+def test_chunks_grow_where_every_chunk_costs_the_same_for_the_most_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, planner = Clock(monkeypatch, decode=0.11, cost=0.001, fixed=0.09), ChunkPlanner(512)
+    for _ in range(5):
+        clock.step(planner, decoding=True, reads=False)
+    steps = [clock.step(planner, decoding=True, reads=True) for _ in range(10)]
+    assert steps[-1][0] >= 32
+    assert max(seconds for _, seconds in steps) <= DECODE_STEPS * 0.11
+
+
+def test_chunks_shrink_on_the_way_into_a_long_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, planner = Clock(monkeypatch, decode=0.01, cost=0.0002), ChunkPlanner(512)
+    for _ in range(5):
+        clock.step(planner, decoding=True, reads=False)
+    longest, read = 0.0, 0
+    while read < 8000:
+        tokens, seconds = clock.step(planner, decoding=True, reads=True)
+        longest, read = max(longest, seconds), read + tokens
+        clock.cost = 0.0002 + read * 1.5e-7
+    assert longest <= LONGEST_GAP_S
+    assert tokens < 512
 
 
 def test_a_machine_that_becomes_slower_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

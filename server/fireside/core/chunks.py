@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from dataclasses import dataclass
 from statistics import median
 
 LONGEST_GAP_S = 0.25
@@ -10,33 +11,46 @@ LONGEST_GAP_S = 0.25
 DECODE_STEPS = 4
 """Median decode steps that a gap may last where that is longer."""
 
-_AIM = 0.5
-"""Of the longest gap; the rest is for what an estimate misses and for the joining itself."""
-
 _ALONE_S = 1.0
 """A chunk while nobody is answering: an abort and a newcomer wait for it."""
+
+_SHARE = 0.75
+"""Of what a step may last, that one aims at; the next chunk is deeper in its prompt and costs more."""
 
 _SMALLEST = 16
 _FIRST = 32
 _RECENT = 32
-_WEIGHT = 0.5
-"""Of a chunk that cost less than was thought. One that cost more counts at once: the next is deeper still."""
+
+
+@dataclass
+class _Size:
+    """Tokens of the next chunk, a power of two, so that few shapes exist."""
+
+    tokens: int
+    largest: int
+
+    def adapt(self, seconds: float, decode_s: float, limit_s: float) -> None:
+        """Halve after a step that lasted too long; double if even twice the reading would not have."""
+        if seconds > _SHARE * limit_s:
+            self.tokens = max(_SMALLEST, self.tokens // 2)
+        elif decode_s + 2 * (seconds - decode_s) <= _SHARE * limit_s:
+            self.tokens = min(self.largest, self.tokens * 2)
 
 
 class ChunkPlanner:
-    """Measures the steps and sizes the next chunk.
+    """Measures the steps and sizes the next chunk after them.
 
-    A step of a batch that also reads takes `decode + tokens * cost`. `decode` is the median of the steps
-    that read nothing, `cost` follows the chunks. Sizes are powers of two, so that few shapes exist.
+    Not by a cost per token: a forward pass has a part that does not grow with the chunk (all weights are
+    read), so that small chunks would look dear and stay small.
 
     Args:
-        largest: tokens that a chunk never exceeds.
+        largest: tokens that a chunk never exceeds, a power of two.
     """
 
     def __init__(self, largest: int) -> None:
-        self._largest = largest
+        self._beside = _Size(min(_FIRST, largest), largest)
+        self._alone = _Size(largest, largest)
         self._decode: deque[float] = deque(maxlen=_RECENT)
-        self._cost: float | None = None
         self._began = time.perf_counter()
 
     @property
@@ -47,15 +61,7 @@ class ChunkPlanner:
     def budget(self, *, decoding: bool) -> int:
         """Tokens that the step which begins now may read."""
         self._began = time.perf_counter()
-        if self._cost is None:
-            return min(_FIRST, self._largest) if decoding else self._largest
-        if decoding:
-            longest = max(LONGEST_GAP_S, DECODE_STEPS * self.decode_s)
-            seconds = _AIM * longest - self.decode_s
-        else:
-            seconds = _ALONE_S
-        tokens = int(max(0.0, seconds) / self._cost)
-        return min(self._largest, max(_SMALLEST, 1 << max(0, tokens.bit_length() - 1)))
+        return (self._beside if decoding else self._alone).tokens
 
     def measured(self, tokens: int, *, decoding: bool) -> None:
         """The step is over; it read so many tokens."""
@@ -64,6 +70,8 @@ class ChunkPlanner:
             if decoding:
                 self._decode.append(seconds)
             return
-        cost = max(1e-7, (seconds - (self.decode_s if decoding else 0.0)) / tokens)
-        known = self._cost
-        self._cost = cost if known is None or cost > known else known + _WEIGHT * (cost - known)
+        size = self._beside if decoding else self._alone
+        limit = max(LONGEST_GAP_S, DECODE_STEPS * self.decode_s) if decoding else _ALONE_S
+        # What ends a prompt is shorter than it might be, and says nothing about a whole chunk.
+        if tokens >= size.tokens or seconds > _SHARE * limit:
+            size.adapt(seconds, self.decode_s if decoding else 0.0, limit)

@@ -6,6 +6,7 @@ from typing import Any
 import mlx.core as mx
 import mlx.nn as nn
 from mlx_lm.generate import GenerationBatch, StopSequences
+from mlx_lm.models.cache import BatchKVCache
 from mlx_lm.sample_utils import greedy_sampler
 
 from fireside.core.cache.prompt_cache import LayerCaches
@@ -115,6 +116,9 @@ class _Batch(GenerationBatch):
     def extend(self, batch: "_Batch") -> None:
         self._merge()
         batch._merge()
+        pairs = zip(self.prompt_cache, batch.prompt_cache, strict=True)
+        # mlx-lm takes the other batch's caches as they are where its own are none.
+        self.prompt_cache, batch.prompt_cache = [], [_joined(ours, theirs) for ours, theirs in pairs]
         super().extend(batch)
 
     def extract_cache(self, idx: int) -> LayerCaches:
@@ -124,3 +128,36 @@ class _Batch(GenerationBatch):
         if self._alone:
             self.prompt_cache = [type(cache).merge([cache]) for cache in self.prompt_cache]
             self._alone = False
+
+
+def _joined(ours: Any, theirs: Any) -> Any:
+    """One layer's batched cache with the rows of two.
+
+    Where all rows get longer, because a long one joins, mlx-lm pads each side, joins them, and makes room
+    for the next token: three copies of everything, while all rows wait. Here it is one.
+    """
+    if type(ours) is not BatchKVCache or type(theirs) is not BatchKVCache or ours.empty() or theirs.empty():
+        ours.extend(theirs)
+        return ours
+    sides: list[Any] = [cache.state for cache in (ours, theirs)]
+    length = max(used for *_, used in sides)
+    room = (length // BatchKVCache.step + 1) * BatchKVCache.step
+    keys = _stacked([(keys, used) for keys, _, _, _, used in sides], length, room)
+    values = _stacked([(values, used) for _, values, _, _, used in sides], length, room)
+    offsets = mx.concatenate([offset for _, _, offset, _, _ in sides])
+    padding = mx.concatenate([padding + (length - used) for _, _, _, padding, used in sides])
+    ours.state = (keys, values, offsets, padding, length)
+    return ours
+
+
+def _stacked(parts: list[tuple[mx.array, int]], length: int, room: int) -> mx.array:
+    """Arrays (rows, heads, used or more, head_dim) below one another, each ending at `length`."""
+    rows = sum(part.shape[0] for part, _ in parts)
+    _, heads, _, width = parts[0][0].shape
+    whole = mx.zeros((rows, heads, room, width), parts[0][0].dtype)
+    first = 0
+    for part, used in parts:
+        last = first + part.shape[0]
+        whole[first:last, :, length - used : length] = part[..., :used, :]
+        first = last
+    return whole
