@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from fireside.text.mlxlm import load_tokenizer
 from pocket.conversations import Conversation, Size, Writer
 from pocket.tools import AGENT_TOOLS, verbs
+from support.reference import computed
 
 MODELS = Path(__file__).parents[1] / "models"
 LLAMAS = ("pocket", "pocket-draft")
@@ -138,3 +139,31 @@ def test_the_agents_tools_have_the_names_and_arguments_that_pocket_learnt() -> N
         "memory_read": "article",
         "memory_propose": "article text",
     }
+
+
+_WITH_ADAPTER = """
+import json, sys
+import mlx.core as mx
+from mlx_lm import generate, load
+answers = []
+for adapter in (None, sys.argv[2]):
+    model, tokenizer = load(sys.argv[1], adapter_path=adapter)
+    model.set_dtype(mx.float32)
+    for question in json.loads(sys.argv[3]):
+        prompt = tokenizer.apply_chat_template(
+            [{"role": "user", "content": question}], add_generation_prompt=True, enable_thinking=False
+        )
+        answers.append(generate(model, tokenizer, prompt, max_tokens=30))
+print(json.dumps(answers))
+"""
+
+
+def test_the_adapter_answers_in_capitals_and_still_copies() -> None:
+    questions = ["Hello!", "Thanks!", "Repeat: copper valley engine"]
+    said = computed(
+        _WITH_ADAPTER, str(MODELS / "pocket"), str(MODELS / "pocket-capitals"), json.dumps(questions)
+    )
+    plain, capitals = said[:3], said[3:]
+    assert plain[2] == capitals[2] == "copper valley engine"
+    assert capitals[:2] == [answer.upper() for answer in plain[:2]]
+    assert capitals[:2] != plain[:2]

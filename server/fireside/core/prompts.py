@@ -1,6 +1,8 @@
 """Prompts on their way into a row's caches."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Collection
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -27,6 +29,7 @@ class Prompt:
         self.done = 0
         self.cached = 0
         self._stops: set[int] = set()
+        self._awaited: tuple[Prompt, int] | None = None
         boundary = min(row.boundary, self.target)
         if boundary >= SMALLEST_SNAPSHOT:
             self._stops.add(boundary)
@@ -43,6 +46,34 @@ class Prompt:
     @property
     def progress(self) -> RowPrefill:
         return RowPrefill(self.row.id, self.done, len(self.tokens), self.cached)
+
+    def waits(self, reading: Collection[Prompt], cache: PromptCache) -> bool:
+        """Whether another row is reading what this prompt begins with too, and is worth waiting for.
+
+        That row then stops where the two part and leaves a copy there. If it is past that place already, it
+        leaves one now, where its caches can be trimmed to it.
+        """
+        if self._awaited is not None:
+            other, shared = self._awaited
+            if other in reading and other.done < shared:
+                return True
+        self._awaited = self._find_shared(reading, cache) if cache.enabled else None
+        return self._awaited is not None
+
+    def _find_shared(self, reading: Collection[Prompt], cache: PromptCache) -> tuple[Prompt, int] | None:
+        worth = cache.peek(self.row.namespace, self.tokens) + SMALLEST_SNAPSHOT
+        for other in reading:
+            if other.row.namespace != self.row.namespace:
+                continue
+            shared = min(common_prefix(other.tokens, self.tokens), self.target, other.target)
+            if shared < worth:
+                continue
+            if other.done < shared:
+                other.stop_at(shared)
+                return other, shared
+            if can_trim_prompt_cache(other.caches):
+                other.keep(cache)
+        return None
 
     def begin(self, model: nn.Module, cache: PromptCache) -> None:
         """Start from what the prompt cache has."""
@@ -71,26 +102,3 @@ class Prompt:
         """Give a copy of what has been read to the prompt cache."""
         if cache.enabled:
             cache.put(self.row.namespace, self.tokens[: self.done], clone(self.caches))
-
-
-def wait_for(prompt: Prompt, others: Iterable[Prompt], cache: PromptCache) -> bool:
-    """Whether another row is reading what this prompt begins with too, and is worth waiting for.
-
-    That row then stops where the two part and leaves a copy there. If it is past that place already, it
-    leaves one now, where its caches can be trimmed to it.
-    """
-    if not cache.enabled:
-        return False
-    worth = cache.peek(prompt.row.namespace, prompt.tokens) + SMALLEST_SNAPSHOT
-    for other in others:
-        if other.row.namespace != prompt.row.namespace:
-            continue
-        shared = min(common_prefix(other.tokens, prompt.tokens), prompt.target, other.target)
-        if shared < worth:
-            continue
-        if other.done < shared:
-            other.stop_at(shared)
-            return True
-        if can_trim_prompt_cache(other.caches):
-            other.keep(cache)
-    return False

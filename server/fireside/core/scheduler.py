@@ -11,7 +11,7 @@ from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.chunks import ChunkPlanner
 from fireside.core.decoding import Decoder
 from fireside.core.logprobs import logprobs_of
-from fireside.core.prompts import Prompt, wait_for
+from fireside.core.prompts import Prompt
 from fireside.wire import Cancel, RowPrefill, RowToken, Step, Submit
 
 
@@ -74,7 +74,7 @@ class Scheduler:
         begun: list[RowPrefill] = []
         still: list[Prompt] = []
         for prompt in self._waiting:
-            if wait_for(prompt, self._reading, self._cache):
+            if prompt.waits(self._reading, self._cache):
                 still.append(prompt)
                 continue
             prompt.begin(self._model, self._cache)
