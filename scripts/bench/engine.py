@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.decode import measure_decode
-from bench.fairness import Urgent, measure_join, measure_priority, measure_steady
+from bench.fairness import measure_join, measure_priority, measure_steady
 from bench.gpu import SHAPES, measure_gpu
 from bench.load import measure_page, measure_queue
 from bench.prompts import measure_shared, measure_turns
@@ -53,13 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     turns.add_argument("--tokens", type=int, default=1500)
     join = command("join", lambda o, s: measure_join(s, o.tokens))
     join.add_argument("--tokens", type=int, default=4000)
-    priority = command("priority", lambda o, s: measure_priority(s, o.rows, _urgent(o)))
+    priority = command("priority", lambda o, s: measure_priority(s, o.rows))
     priority.add_argument("--rows", type=int, default=8)
-    priority.add_argument(
-        "--priority", default=Urgent.priority, help="of the urgent one (default %(default)s)"
-    )
-    priority.add_argument("--url", help="of the listener that takes interactive requests")
-    priority.add_argument("--header", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"))
     steady = command("steady", lambda o, s: measure_steady(s, o.each, o.pace))
     steady.add_argument("--each", type=int, default=60, help="requests of each class")
     steady.add_argument("--pace", type=float, default=1.0, help="between two requests, in lone durations")
@@ -79,10 +74,6 @@ def _parser() -> argparse.ArgumentParser:
     gpu.add_argument("--within", type=float, default=190.0, help="seconds; what does not fit is left out")
     gpu.add_argument("--weights", type=Path, help="where models are written; default: memory if it has room")
     return parser
-
-
-def _urgent(options: argparse.Namespace) -> Urgent:
-    return Urgent(options.priority, options.url, dict(options.header))
 
 
 def main() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from bench.private import HEADERS, address
 from bench.report import Table
 from bench.serve import Target
 from bench.servers import Setting, Work, fireside, idle
@@ -20,22 +20,6 @@ _GAPS = 4
 _PLENTY = 6000
 _BACKGROUND_TOKENS = 160
 _SERIAL_SEED = 7
-
-
-@dataclass(frozen=True)
-class Urgent:
-    """How an interactive request is sent: the field is for the page alone, so a key may be needed.
-
-    Attributes:
-        url: of the listener that takes it; None is the public one.
-    """
-
-    priority: str = "normal"
-    url: str | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-
-    def target(self, public: Target) -> Target:
-        return Target(public.name, self.url or public.url, public.model)
 
 
 def measure_join(setting: Setting, tokens: int) -> list[Table]:
@@ -84,7 +68,7 @@ def _gaps(row: Answer, begin: float, end: float) -> list[float]:
     return found
 
 
-def measure_priority(setting: Setting, rows: int, urgent: Urgent) -> list[Table]:
+def measure_priority(setting: Setting, rows: int) -> list[Table]:
     """How soon an interactive request starts in a batch full of background rows, and what they say after."""
     columns = (
         "round",
@@ -94,29 +78,30 @@ def measure_priority(setting: Setting, rows: int, urgent: Urgent) -> list[Table]
         "gap before, ms",
         "texts changed",
     )
-    title = f"A request of priority {urgent.priority} into {rows} background rows, {setting.name}"
+    title = f"An interactive request into {rows} background rows, {setting.name}"
     table = Table(title, columns)
-    with fireside(setting, "--batch", str(rows)) as target:
+    with fireside(setting, "--batch", str(rows), module="bench.private") as target:
+        private = Target(target.name, address(setting.home), target.model)
         bodies = [
             chat_body(target, Work(setting.name).endless(row), _BACKGROUND_TOKENS, priority="background")
             for row in range(rows)
         ]
         solo = [asyncio.run(ask(target, body)).said for body in bodies]
         for number in range(setting.rounds):
-            table.add(number + 1, *asyncio.run(_interrupt(target, bodies, solo, urgent)))
+            table.add(number + 1, *asyncio.run(_interrupt(target, private, bodies, solo)))
     return [table]
 
 
 async def _interrupt(
-    target: Target, bodies: list[dict[str, object]], solo: list[dict[str, object]], urgent: Urgent
+    target: Target, private: Target, bodies: list[dict[str, object]], solo: list[dict[str, object]]
 ) -> list[int | float | None]:
-    body = chat_body(target, "Hello", 8, priority=urgent.priority, return_progress=True)
+    body = chat_body(target, "Hello", 8, priority="interactive", return_progress=True)
     async with Running() as rows:
         for background in bodies:
             rows.start(target, background)
         await rows.all_speak()
         await asyncio.sleep(0.1)
-        (first,) = whole([await send(urgent.target(target), body, headers=urgent.headers)])
+        (first,) = whole([await send(private, body, headers=HEADERS)])
         answers = whole(await rows.finished())
     begin, end = first.sent_at, first.token_times[0]
     steps = max(sum(begin < at < end for at in answer.token_times) for answer in answers)

@@ -51,11 +51,11 @@ class Setting:
 
 
 @contextmanager
-def fireside(setting: Setting, *flags: str) -> Iterator[Target]:
-    """A Fireside of its own, ready to answer."""
+def fireside(setting: Setting, *flags: str, module: str = "fireside.cli") -> Iterator[Target]:
+    """A Fireside of its own, ready to answer, started as `python -m MODULE serve`."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "fireside.cli", "serve", "--no-open", "--port", str(port)]
+    command = [sys.executable, "-m", module, "serve", "--no-open", "--port", str(port)]
     if setting.model is not None:
         command += ["--model", str(setting.model.resolve())]
     setting.home.mkdir(parents=True, exist_ok=True)
