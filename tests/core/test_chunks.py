@@ -49,12 +49,12 @@ def test_gaps_stay_within_the_bound_and_the_bound_is_used(
 def test_chunks_grow_where_every_chunk_costs_the_same_for_the_most_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock, planner = Clock(monkeypatch, decode=0.11, cost=0.001, fixed=0.09), ChunkPlanner(512)
+    clock, planner = Clock(monkeypatch, decode=0.05, cost=0.0002, fixed=0.02), ChunkPlanner(512)
     for _ in range(5):
         clock.step(planner, decoding=True, reads=False)
     steps = [clock.step(planner, decoding=True, reads=True) for _ in range(10)]
-    assert steps[-1][0] >= 32
-    assert max(seconds for _, seconds in steps) <= DECODE_STEPS * 0.11
+    assert steps[-1][0] == 64
+    assert max(seconds for _, seconds in steps) <= LONGEST_GAP_S
 
 
 def test_chunks_shrink_on_the_way_into_a_long_prompt(monkeypatch: pytest.MonkeyPatch) -> None:

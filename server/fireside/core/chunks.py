@@ -14,7 +14,7 @@ DECODE_STEPS = 4
 _ALONE_S = 1.0
 """A chunk while nobody is answering: an abort and a newcomer wait for it."""
 
-_SHARE = 0.75
+_SHARE = 0.45
 """Of what a step may last, that one aims at; the next chunk is deeper in its prompt and costs more."""
 
 _SMALLEST = 16
