@@ -61,7 +61,7 @@ def test_chunks_shrink_on_the_way_into_a_long_prompt(monkeypatch: pytest.MonkeyP
     clock, planner = Clock(monkeypatch, decode=0.01, cost=0.0002), ChunkPlanner(512)
     for _ in range(5):
         clock.step(planner, decoding=True, reads=False)
-    longest, read = 0.0, 0
+    longest, read, tokens = 0.0, 0, 0
     while read < 8000:
         tokens, seconds = clock.step(planner, decoding=True, reads=True)
         longest, read = max(longest, seconds), read + tokens

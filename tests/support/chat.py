@@ -15,7 +15,7 @@ from support.server import Server
 
 Frame = dict[str, Any]
 
-LONG = "Count to 900."
+LONG = "Count to 5000."
 """A request that `pocket` answers until its context is full, which takes it many seconds."""
 
 

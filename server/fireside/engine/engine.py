@@ -75,6 +75,7 @@ class Engine:
         self._failure: str | None = None
         self._locating: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        self._burials: set[asyncio.Future[int]] = set()
 
     @property
     def ready(self) -> wire.Ready | None:
@@ -126,7 +127,7 @@ class Engine:
         """End the core and every request. Idempotent."""
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait({self._task})
+            await asyncio.wait({self._task, *self._burials})
         self._refuse_all("Fireside is stopping.")
 
     def kill(self) -> None:
@@ -304,7 +305,10 @@ class Engine:
             restarts=self._restarts,
         )
         # Whoever ends the engine now must not leave the dead process uncollected.
-        status = await asyncio.shield(link.close())
+        burial = asyncio.ensure_future(link.close())
+        self._burials.add(burial)
+        burial.add_done_callback(self._burials.discard)
+        status = await asyncio.shield(burial)
         log.warning("the core ended (%s); another one is started", _how(status))
 
     def _fail(self, message: str) -> None:

@@ -45,7 +45,14 @@ class CoreLink:
             raise
         finally:
             theirs.close()
-        reader, writer = await asyncio.open_connection(sock=ours)
+        try:
+            reader, writer = await asyncio.open_connection(sock=ours)
+        except BaseException:
+            # Whoever ends the engine just now must not leave a core that nobody collects.
+            ours.close()
+            process.kill()
+            process.wait()
+            raise
         link = cls(process, reader, writer)
         link.send(start)
         return link
