@@ -41,8 +41,10 @@ class Connection(TCPServer):
 
     async def protocol_send(self, event: Event) -> None:
         """Take what the protocol sends: bytes, the end, or whether the connection is idle now."""
-        if isinstance(event, RawData) and event.data.startswith(_SWITCHING):
-            self._switched = True
+        if isinstance(event, RawData):
+            if self.writer.is_closing():
+                return  # the client is gone, and asyncio would complain of everything that is written now
+            self._switched |= event.data.startswith(_SWITCHING)
         if isinstance(event, Updated) and event.idle and self._client_ended:
             return  # no request can follow, so that there is nothing to wait for
         await super().protocol_send(event)
