@@ -41,8 +41,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
         outputs = generate(served, prepared, About(answer.id, "/v1/chat/completions"))
         await anext(outputs)
         if body.stream:
-            include_usage = body.stream_options is not None and body.stream_options.include_usage
-            response = stream_response(_stream(outputs, answer, include_usage, Likelihoods(served.text)))
+            response = stream_response(_stream(outputs, answer, body.include_usage, Likelihoods(served.text)))
         else:
             response = await _whole(outputs, answer, Likelihoods(served.text))
         add_warning(response, prepared.warning)

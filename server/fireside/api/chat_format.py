@@ -7,15 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from fireside.api.sampling import SamplingFields
+from fireside.api.answer_fields import AnswerFields
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
-PriorityName = Literal["interactive", "normal", "background"]
-"""`interactive` takes the place of a background request; only Fireside's own page may ask for it."""
-
-
-class StreamOptions(msgspec.Struct, frozen=True):
-    include_usage: bool = False
 
 
 class IncomingFunction(msgspec.Struct, frozen=True):
@@ -55,16 +49,10 @@ class Tool(msgspec.Struct, frozen=True):
     type: Literal["function"] = "function"
 
 
-class ChatBody(SamplingFields, frozen=True, kw_only=True):
+class ChatBody(AnswerFields, frozen=True, kw_only=True):
     """What of the request body is acted upon."""
 
     messages: Annotated[list[IncomingMessage], Meta(min_length=1)]
-    model: str | None = None
-    stream: bool = False
-    stream_options: StreamOptions | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
-    stop: str | list[str] | None = None
     n: Literal[1] | None = None
     tools: list[Tool] | None = None
     tool_choice: str | dict[str, Any] | None = None
@@ -74,9 +62,6 @@ class ChatBody(SamplingFields, frozen=True, kw_only=True):
     chat_template_kwargs: dict[str, Any] | None = None
     continue_final_message: bool = False
     logprobs: bool | None = None
-    top_logprobs: Annotated[int, Meta(ge=-1, le=11)] | None = None
-    return_progress: bool = False
-    priority: PriorityName | None = None
 
 
 class PromptDetails(msgspec.Struct, frozen=True):

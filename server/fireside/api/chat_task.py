@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from fireside.api.chat_format import ChatBody, IncomingCall, IncomingMessage, PriorityName
+from fireside.api.chat_format import ChatBody, IncomingCall, IncomingMessage
 from fireside.api.generation import ChatTask
-from fireside.engine.requests import Priority
-from fireside.http.errors import BadRequest, Forbidden
+from fireside.http.errors import BadRequest
 from fireside.text.messages import ChatMessage, FunctionCall
 from fireside.text.template import TemplateOptions
 
@@ -30,10 +29,10 @@ def task_of(body: ChatBody, thinking: bool | None, *, own: bool = False) -> Chat
     return ChatTask(
         messages=[_message(index, message) for index, message in enumerate(body.messages)],
         sampling=body,
-        max_tokens=body.max_completion_tokens or body.max_tokens,
-        stop=[body.stop] if isinstance(body.stop, str) else body.stop or [],
-        top_logprobs=_top_logprobs(body),
-        priority=priority_of(body.priority, own),
+        max_tokens=body.answer_tokens,
+        stop=body.stops,
+        top_logprobs=body.likeliest(body.logprobs),
+        priority=body.priority_for(own),
         thinking_budget=body.thinking_budget,
         options=TemplateOptions(
             tools=[msgspec.to_builtins(tool) for tool in tools],
@@ -41,30 +40,6 @@ def task_of(body: ChatBody, thinking: bool | None, *, own: bool = False) -> Chat
             continue_final=_continues(body),
         ),
     )
-
-
-def priority_of(name: PriorityName | None, own: bool) -> Priority:
-    """A body's priority.
-
-    Args:
-        own: the request is Fireside's own.
-
-    Raises:
-        Forbidden: a foreign request wants to be interactive.
-    """
-    if name == "interactive" and not own:
-        raise Forbidden(
-            "priority: only Fireside's own page is interactive. Leave it out, or say normal or background.",
-            param="priority",
-            code="priority_not_allowed",
-        )
-    return Priority[(name or "normal").upper()]
-
-
-def _top_logprobs(body: ChatBody) -> int | None:
-    """`top_logprobs` above 0 asks for logprobs by itself, as in mlx-lm's server."""
-    count = max(0, body.top_logprobs or 0)
-    return count if body.logprobs or count else None
 
 
 _RESERVED = frozenset((

@@ -44,8 +44,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
         streams = [generate(served, prepared, about) for prepared in task.prepared]
         await begin(streams)
         if body.stream:
-            include_usage = body.stream_options is not None and body.stream_options.include_usage
-            response = stream_response(_stream(streams, answers, include_usage))
+            response = stream_response(_stream(streams, answers, body.include_usage))
         else:
             response = await _whole(streams, answers)
         add_warning(response, task.warning)

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from fireside.api.chat_format import ChoiceLogprobs, PriorityName, Progress, StreamOptions, Usage
-from fireside.api.sampling import SamplingFields
+from fireside.api.answer_fields import AnswerFields
+from fireside.api.chat_format import ChoiceLogprobs, Progress, Usage
 
 MAX_ANSWERS = 128
 """To one request, over all its prompts."""
 
 
-class CompletionBody(SamplingFields, frozen=True, kw_only=True):
+class CompletionBody(AnswerFields, frozen=True, kw_only=True):
     """What of the request body is acted upon.
 
     Attributes:
@@ -22,20 +22,11 @@ class CompletionBody(SamplingFields, frozen=True, kw_only=True):
     """
 
     prompt: str | list[str | int | list[int]]
-    model: str | None = None
-    stream: bool = False
-    stream_options: StreamOptions | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
-    stop: str | list[str] | None = None
     n: Annotated[int, Meta(ge=1, le=MAX_ANSWERS)] | None = None
     best_of: int | None = None
     echo: bool | None = None
     suffix: str | None = None
     logprobs: Any = None
-    top_logprobs: Annotated[int, Meta(ge=-1, le=11)] | None = None
-    return_progress: bool = False
-    priority: PriorityName | None = None
 
 
 class Choice(msgspec.Struct, frozen=True):

@@ -8,7 +8,6 @@ from typing import cast
 
 import msgspec
 
-from fireside.api.chat_task import priority_of
 from fireside.api.completions_format import MAX_ANSWERS, CompletionBody
 from fireside.api.generation import CONTINUED_TOKENS, Prepared, Served
 from fireside.api.sampling import choose
@@ -84,7 +83,7 @@ def _refuse_unsupported(body: CompletionBody, count: int) -> None:
             "logprobs must be of type bool; how many of the likeliest tokens are named is top_logprobs.",
             param="logprobs",
         )
-    if body.echo and _top_logprobs(body) is not None:
+    if body.echo and body.likeliest(body.logprobs) is not None:
         raise BadRequest(
             "echo: logprobs of the prompt are not computed; ask without echo or without logprobs.",
             param="echo",
@@ -95,11 +94,6 @@ def _refuse_unsupported(body: CompletionBody, count: int) -> None:
         raise BadRequest(
             f"best_of: all answers are returned, so it can only be n, which is {count}.", param="best_of"
         )
-
-
-def _top_logprobs(body: CompletionBody) -> int | None:
-    count = max(0, body.top_logprobs or 0)
-    return count if body.logprobs or count else None
 
 
 def _prompts(body: CompletionBody) -> Iterator[tuple[str, Text]]:
@@ -151,7 +145,7 @@ def _prepared(served: Served, body: CompletionBody, ids: list[int], *, own: bool
         served.admission,
         served.text.context_window,
         len(ids),
-        body.max_completion_tokens or body.max_tokens,
+        body.answer_tokens,
         served.max_tokens or _DEFAULT_TOKENS,
     )
     request = GenerationRequest(
@@ -159,13 +153,12 @@ def _prepared(served: Served, body: CompletionBody, ids: list[int], *, own: bool
         max_tokens=fit.max_tokens,
         stop_ids=served.text.stop_ids,
         sampling=choose(body, served.flags, served.text, served.text.thinks),
-        top_logprobs=_top_logprobs(body),
-        serial=body.seed is not None,
-        priority=priority_of(body.priority, own),
+        top_logprobs=body.likeliest(body.logprobs),
+        serial=body.alone,
+        priority=body.priority_for(own),
     )
-    stop = [body.stop] if isinstance(body.stop, str) else body.stop or []
     continued = ids[-CONTINUED_TOKENS:]
-    return Prepared(request, stop, (), False, continued, warning=fit.warning, raw=True)
+    return Prepared(request, body.stops, (), False, continued, warning=fit.warning, raw=True)
 
 
 def _with_seed(prepared: Prepared, seed: int) -> Prepared:

@@ -147,8 +147,7 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         stop_ids=served.text.stop_ids,
         sampling=choose(task.sampling, served.flags, served.text, thinking),
         top_logprobs=task.top_logprobs,
-        # A seed promises the same answer again, whatever arrives beside it.
-        serial=task.sampling.seed is not None,
+        serial=task.sampling.alone,
         priority=task.priority,
         boundary=prompt.boundary,
         thinking=_thinking_budget(served, task, prompt) if thinking else None,

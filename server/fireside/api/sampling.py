@@ -47,6 +47,11 @@ class SamplingFields(msgspec.Struct, frozen=True):
     frequency_penalty: Penalty | None = None
     frequency_context_size: Size | None = None
 
+    @property
+    def alone(self) -> bool:
+        """Whether the answer is made apart from others: a seed promises it again, whatever arrives beside."""
+        return self.seed is not None
+
 
 def choose(fields: SamplingFields, flags: SamplingFields, text: TextModel, thinking: bool = True) -> Sampling:
     """The request's values over the server's flags over the model's generation_config over ours.

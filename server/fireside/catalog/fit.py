@@ -198,7 +198,7 @@ def plan_memory(
     left = max(0, usable - sum(model.weights.bytes for model in _models(target, draft)))
     cache = prompt_cache_bytes
     if cache is None:
-        cache = min(PROMPT_CACHE_BYTES, int(left * PROMPT_CACHE_SHARE))
+        cache = usual_prompt_cache(left)
     return MemoryPlan(
         target=target,
         draft=draft,
@@ -210,6 +210,11 @@ def plan_memory(
         max_row_context=row,
         prompt_cache_bytes=min(cache, kv_budget),
     )
+
+
+def usual_prompt_cache(left: int) -> int:
+    """Bytes for the prompt cache, without `--prompt-cache`, of those that the weights leave."""
+    return min(PROMPT_CACHE_BYTES, int(left * PROMPT_CACHE_SHARE))
 
 
 def gigabytes(count: int) -> str:

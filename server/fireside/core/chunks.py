@@ -17,7 +17,7 @@ _ALONE_S = 1.0
 _SHARE = 0.45
 """Of what a step may last, that one aims at; the next chunk is deeper in its prompt and costs more."""
 
-_SMALLEST = 16
+SMALLEST = 16
 _FIRST = 32
 _RECENT = 32
 
@@ -32,7 +32,7 @@ class _Size:
     def adapt(self, seconds: float, decode_s: float, limit_s: float) -> None:
         """Halve after a step that lasted too long; double if even twice the reading would not have."""
         if seconds > _SHARE * limit_s:
-            self.tokens = max(_SMALLEST, self.tokens // 2)
+            self.tokens = max(SMALLEST, self.tokens // 2)
         elif decode_s + 2 * (seconds - decode_s) <= _SHARE * limit_s:
             self.tokens = min(self.largest, self.tokens * 2)
 

@@ -8,11 +8,11 @@ import numpy as np
 from mlx_lm.generate import generation_stream
 
 from fireside.core.cache.prompt_cache import PromptCache
+from fireside.core.chunks import SMALLEST
 from fireside.core.decoding import Decoder
 from fireside.core.prompts import Prompt
 from fireside.wire import Sampling, Submit
 
-_SMALLEST_CHUNK = 16
 _STEPS = 2
 
 
@@ -30,7 +30,7 @@ class WarmUp:
         self._model = model
         self._vocab_size = vocab_size
         widths: list[int] = []
-        width = _SMALLEST_CHUNK
+        width = SMALLEST
         while width <= prefill_step:
             widths.append(width)
             width *= 2
@@ -69,6 +69,6 @@ class WarmUp:
         """Rows join one after another, as they do in life, and each drawn and greedy ones are there."""
         decoder = Decoder(self._model, self._vocab_size)
         for number in range(rows):
-            decoder.join([self._prompt(number, _SMALLEST_CHUNK)])
+            decoder.join([self._prompt(number, SMALLEST)])
         for _ in range(_STEPS):
             decoder.step()

@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from fireside import wire
 from fireside.catalog.fit import (
-    PROMPT_CACHE_BYTES,
-    PROMPT_CACHE_SHARE,
     Memory,
     MemoryPlan,
     Workload,
     plan_memory,
     read_model,
+    usual_prompt_cache,
 )
 from fireside.catalog.fit_accounts import KvAccountant
 from fireside.catalog.fit_config import ShapeError
@@ -135,5 +134,5 @@ def _unplanned(memory: Memory, flags: MemoryFlags) -> wire.Load:
     kv_budget = usable if flags.kv_budget is None else min(usable, flags.kv_budget)
     cache = flags.prompt_cache
     if cache is None:
-        cache = min(PROMPT_CACHE_BYTES, int(usable * PROMPT_CACHE_SHARE))
+        cache = usual_prompt_cache(usable)
     return wire.Load(kv_budget, min(cache, kv_budget), flags.memory_budget)

@@ -112,30 +112,27 @@ class PromptCache:
     def _covered(self, new: _Entry) -> bool:
         """Whether an entry can already do all that the new one could; it counts as used then."""
         for number, entry in self._entries.items():
-            if entry.namespace != new.namespace or len(entry.tokens) < len(new.tokens):
-                continue
-            same = len(entry.tokens) == len(new.tokens)
-            if common_prefix(entry.tokens, new.tokens) == len(new.tokens) and (
-                same or can_trim_prompt_cache(entry.caches)
-            ):
+            if _covers(entry, new):
                 self._entries.move_to_end(number)
                 return True
         return False
 
     def _drop_covered_by(self, new: _Entry) -> None:
-        if not can_trim_prompt_cache(new.caches):
-            return
-        covered = [
-            number
-            for number, entry in self._entries.items()
-            if entry.namespace == new.namespace
-            and common_prefix(entry.tokens, new.tokens) == len(entry.tokens)
-        ]
-        for number in covered:
+        for number in [number for number, entry in self._entries.items() if _covers(new, entry)]:
             self._remove(number)
 
     def _remove(self, number: int) -> None:
         self._bytes -= self._entries.pop(number).nbytes
+
+
+def _covers(entry: _Entry, other: _Entry) -> bool:
+    """Whether an entry serves every prompt that another one does."""
+    return (
+        entry.namespace == other.namespace
+        and len(entry.tokens) >= len(other.tokens)
+        and (len(entry.tokens) == len(other.tokens) or can_trim_prompt_cache(entry.caches))
+        and common_prefix(entry.tokens, other.tokens) == len(other.tokens)
+    )
 
 
 def clone(caches: LayerCaches) -> LayerCaches:
