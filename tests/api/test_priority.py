@@ -7,31 +7,18 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from bench import private
+from bench.private import HEADERS, address
 from support.server import Server, prepared_home, serving
 
-KEY = "a key that the test knows"
+SCRIPTS = str(Path(private.__file__).parents[1])
 TOKENS = 250
-
-OPENED = f"""
-import os, pathlib, secrets
-from fireside import serve
-from fireside.cli import main
-
-secrets.token_urlsafe = lambda *_: {KEY!r}
-create_app = serve.create_app
-
-def note_address(config, address):
-    pathlib.Path(os.environ["FIRESIDE_HOME"], "private").write_text(f"http://{{address[0]}}:{{address[1]}}")
-    return create_app(config, address)
-
-serve.create_app = note_address
-main()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +26,15 @@ def pair(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """Two rows, and a private listener whose key the test knows."""
     home = prepared_home(tmp_path_factory.mktemp("pair"), server.home)
     with serving(
-        home, "--batch", "2", "--thinking", "off", command=(sys.executable, "-c", OPENED)
+        home,
+        "--batch",
+        "2",
+        "--thinking",
+        "off",
+        command=(sys.executable, "-m", "bench.private"),
+        PYTHONPATH=SCRIPTS,
     ) as running:
         yield running.wait_ready()
-
-
-def private(server: Server) -> str:
-    return (server.home / "private").read_text()
 
 
 def body(text: str, **fields: Any) -> dict[str, Any]:
@@ -53,9 +42,8 @@ def body(text: str, **fields: Any) -> dict[str, Any]:
 
 
 def interactive(server: Server, text: str, **fields: Any) -> httpx.Response:
-    headers = {"Authorization": f"Bearer {KEY}"}
-    url = f"{private(server)}/v1/chat/completions"
-    return httpx.post(url, json=body(text, priority="interactive", **fields), headers=headers, timeout=60)
+    url = f"{address(server.home)}/v1/chat/completions"
+    return httpx.post(url, json=body(text, priority="interactive", **fields), headers=HEADERS, timeout=60)
 
 
 @contextmanager
@@ -134,7 +122,7 @@ def place(chunks: Iterator[Any], expected: int) -> int:
 
 
 def test_only_fireside_itself_may_be_interactive(pair: Server) -> None:
-    for headers in ({}, {"Authorization": f"Bearer {KEY}"}):
+    for headers in ({}, HEADERS):
         url = f"{pair.url}/v1/chat/completions"
         refused = httpx.post(url, json=body("hello", priority="interactive"), headers=headers)
         error = refused.json()["error"]

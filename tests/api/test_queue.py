@@ -1,14 +1,14 @@
 """More requests than the engine takes at once."""
 
-import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
 import pytest
 
 from support.chat import LONG
+from support.completions import streaming
 from support.server import Server, serving
 
 
@@ -18,16 +18,6 @@ def narrow(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     home = tmp_path_factory.mktemp("narrow")
     with serving(home, "--batch", "1", "--max-queue", "2", "--thinking", "off") as running:
         yield running.wait_ready()
-
-
-@contextmanager
-def streaming(server: Server, **body: Any) -> Iterator[Iterator[Any]]:
-    """The chunks of a streamed answer, parsed, as they come."""
-    body = {"messages": [{"role": "user", "content": LONG}], "stream": True, "return_progress": True, **body}
-    with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=60) as reply:
-        reply.raise_for_status()
-        lines = (line.removeprefix("data: ") for line in reply.iter_lines() if line.startswith("data: {"))
-        yield map(json.loads, lines)
 
 
 def until_text(chunks: Iterator[Any]) -> None:
@@ -45,8 +35,8 @@ def brief(server: Server) -> httpx.Response:
 
 def test_what_the_queue_cannot_hold_is_a_429_and_the_others_are_served(narrow: Server) -> None:
     with ExitStack() as stack:
-        until_text(stack.enter_context(streaming(narrow)))
-        first, second = (stack.enter_context(streaming(narrow, max_tokens=3)) for _ in range(2))
+        until_text(stack.enter_context(streaming(narrow, LONG)))
+        first, second = (stack.enter_context(streaming(narrow, LONG, max_tokens=3)) for _ in range(2))
         assert queued(first)["queue_position"] == 0
         assert queued(second)["queue_position"] == 1
         for stream in (False, True):
@@ -61,23 +51,23 @@ def test_what_the_queue_cannot_hold_is_a_429_and_the_others_are_served(narrow: S
 
 def test_a_place_in_the_queue_is_free_when_its_client_leaves(narrow: Server) -> None:
     with ExitStack() as stack:
-        until_text(stack.enter_context(streaming(narrow)))
+        until_text(stack.enter_context(streaming(narrow, LONG)))
         for _ in range(4):
-            with streaming(narrow) as chunks:
+            with streaming(narrow, LONG) as chunks:
                 assert queued(chunks)["queue_position"] == 0
                 assert narrow.get("/stats")["batch"]["active_rows"] == 1
 
 
 def test_who_waits_is_told_about_when_it_will_start(narrow: Server) -> None:
     assert brief(narrow).status_code == 200
-    with streaming(narrow) as running, streaming(narrow) as waiting:
+    with streaming(narrow, LONG) as running, streaming(narrow, LONG) as waiting:
         until_text(running)
         assert queued(waiting)["eta_s"] > 0
 
 
 def test_a_client_that_leaves_while_its_prompt_is_read_frees_the_engine(narrow: Server) -> None:
     long = " ".join(f"word{n}" for n in range(1200))
-    with streaming(narrow, messages=[{"role": "user", "content": long}]) as chunks:
+    with streaming(narrow, long) as chunks:
         progress = next(c["fireside"] for c in chunks if c.get("fireside", {}).get("phase") == "prefill")
         assert progress["prefill_done"] < progress["prefill_total"]
     assert brief(narrow).json()["choices"][0]["message"]["content"] == "Hello! How can I help you?"
