@@ -127,7 +127,9 @@ class Engine:
         """End the core and every request. Idempotent."""
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait({self._task, *self._burials})
+            await asyncio.wait({self._task})
+            if self._burials:
+                await asyncio.wait(self._burials)
         self._refuse_all("Fireside is stopping.")
 
     def kill(self) -> None:
@@ -186,7 +188,14 @@ class Engine:
             self._fail(f"The engine cannot go on: {type(error).__name__}: {error}")
         finally:
             if self._link is not None:
-                await self._link.close()
+                await self._collect(self._link)
+
+    async def _collect(self, link: CoreLink) -> int:
+        """End a core and collect it; goes on to its end where the caller is cancelled meanwhile."""
+        burial = asyncio.ensure_future(link.close())
+        self._burials.add(burial)
+        burial.add_done_callback(self._burials.discard)
+        return await asyncio.shield(burial)
 
     async def _follow(self, link: CoreLink) -> str | None:
         """Act on a core's reports until it is gone. Returns why another one would not help."""
@@ -304,12 +313,7 @@ class Engine:
             detail="The engine stopped unexpectedly and is starting again",
             restarts=self._restarts,
         )
-        # Whoever ends the engine now must not leave the dead process uncollected.
-        burial = asyncio.ensure_future(link.close())
-        self._burials.add(burial)
-        burial.add_done_callback(self._burials.discard)
-        status = await asyncio.shield(burial)
-        log.warning("the core ended (%s); another one is started", _how(status))
+        log.warning("the core ended (%s); another one is started", _how(await self._collect(link)))
 
     def _fail(self, message: str) -> None:
         self._board.update(phase="failed", detail="The model cannot be loaded", error=message)
