@@ -11,16 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import httpx
 
 from bench.decode import Pairs, Speeds, add_speeds, decode_table, rows_join
 from bench.random_models import SHAPES
 from bench.raw import raw_generator
 from bench.report import Table
 from bench.serve import Target
-from bench.servers import Setting, Work, fireside
+from bench.servers import Setting, Work, fireside, stats
 
 __all__ = ["SHAPES", "measure_gpu"]
 
@@ -111,30 +108,15 @@ def _measure_rows(pairs: Pairs, speeds: Speeds, rounds: int, seconds: float, end
 
 
 def _wait_until_warm(target: Target) -> str:
-    """Wait for the idle warm-up as `/api/status` tells of it; returns what it said last."""
+    """Wait for the idle warm-up as `/stats` tells of it; returns what it said last."""
     end = time.monotonic() + _WARM_WITHIN_S
     while True:
-        status = httpx.get(f"{target.url}/api/status", trust_env=False).raise_for_status().json()
-        warm = _find_warm_up(status)
-        if warm is None:
-            return "not reported"
-        if warm["done"] >= warm["total"]:
+        warm = stats(target)["engine"]["warm_up"]
+        if warm is not None and warm["done"] >= warm["total"]:
             return f"{warm['done']} of {warm['total']}"
         if time.monotonic() > end:
-            return f"given up at {warm['done']} of {warm['total']}"
+            return f"given up: {warm}"
         time.sleep(0.1)
-
-
-def _find_warm_up(value: Any) -> dict[str, int] | None:
-    """The object under a name that speaks of warming, with `done` and `total`."""
-    if not isinstance(value, dict):
-        return None
-    for name, inner in value.items():
-        if "warm" in name and isinstance(inner, dict) and {"done", "total"} <= inner.keys():
-            return inner
-        if (found := _find_warm_up(inner)) is not None:
-            return found
-    return None
 
 
 def _say(text: str) -> None:

@@ -113,6 +113,28 @@ def test_a_stop_text_ends_the_work(server: Server, endless: dict[str, object], s
     assert text.endswith(" 11")
 
 
+def test_a_deadline_ends_the_work_and_says_so(server: Server, endless: dict[str, object]) -> None:
+    late = httpx.post(server.url + ROUTE, json=body_of(LONG, deadline_s=0.3, **endless), timeout=30)
+    assert late.status_code == 504
+    assert late.json()["error"]["code"] == "deadline_exceeded"
+    wait_idle(server, 0.5)
+    with streaming(server, LONG, deadline_s=0.5, **endless) as chunks:
+        received = list(chunks)
+    assert received[-1]["error"]["code"] == "deadline_exceeded"
+    assert len(received) > 3
+    assert ask(server, "Hello", deadline_s=30).text == GREETING
+
+
+def test_a_deadline_holds_while_waiting_too(server: Server, endless: dict[str, object]) -> None:
+    with ExitStack() as stack:
+        for number in range(ROWS):
+            running = stack.enter_context(streaming(server, [user(f"Count to {400 + number}.")], **endless))
+            next(texts(running))
+        late = httpx.post(server.url + ROUTE, json=body_of(LONG, deadline_s=0.3), timeout=30)
+        assert late.status_code == 504
+        assert rows(server) == (ROWS, 0)
+
+
 def test_who_leaves_does_not_disturb_the_others(server: Server) -> None:
     alone = ask(server, "Count to 300.", max_tokens=200).text
     with ExitStack() as stack:

@@ -70,8 +70,8 @@ class Run:
         return next(report.cached for report in self.prefill if report.id == row)
 
 
-def fresh(model: nn.Module, cache_bytes: int = PLENTY, chunk: int = 64) -> Run:
-    return Run(Scheduler(model, models.VOCAB, PromptCache(cache_bytes), PLENTY, chunk))
+def fresh(model: nn.Module, cache_bytes: int = PLENTY, chunk: int = 64, block: int = 1) -> Run:
+    return Run(Scheduler(model, models.VOCAB, PromptCache(cache_bytes), PLENTY, chunk, block))
 
 
 def prompt(seed: int, length: int) -> list[int]:
@@ -114,6 +114,37 @@ def test_rows_that_come_together_answer_as_alone(model: nn.Module) -> None:
     assert set(run.finished.values()) == {"length"}
     assert run.last is not None
     assert run.last.kv_bytes == 0
+
+
+def test_prompts_that_are_read_in_whole_blocks_answer_the_same(model: nn.Module) -> None:
+    shared = prompt(1, 300)
+    prompts = [shared + prompt(seed, length) for seed, length in enumerate((1, 31, 32, 33, 100, 270))]
+    run = fresh(model, chunk=64, block=32)
+    for number, ids in enumerate(prompts):
+        run.scheduler.apply(row(number, ids, boundary=290))
+        run.step()
+    run.finish()
+    again = prompts[0] + run.answers[0] + prompt(9, 50)
+    run.finish(row(10, again))
+    assert run.cached(10) >= 290
+    assert run.answers == {
+        **{i: reference(model, ids) for i, ids in enumerate(prompts)},
+        10: reference(model, again),
+    }
+
+
+def test_few_shapes_are_read_in_whole_blocks(full: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: set[int] = set()
+    call = type(full).__call__
+
+    def noted(self: nn.Module, inputs: mx.array, *args: Any, **kwargs: Any) -> Any:
+        widths.add(inputs.shape[1])
+        return call(self, inputs, *args, **kwargs)
+
+    monkeypatch.setattr(type(full), "__call__", noted)
+    prompts = [prompt(seed, 5 + 13 * seed) for seed in range(20)]
+    fresh(full, chunk=64, block=32).finish(*(row(i, ids) for i, ids in enumerate(prompts)))
+    assert widths == {1, 32, 64}
 
 
 def test_rows_that_come_one_after_another_disturb_nobody(model: nn.Module) -> None:

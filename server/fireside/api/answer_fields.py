@@ -31,6 +31,8 @@ class AnswerFields(SamplingFields, frozen=True, kw_only=True):
     top_logprobs: Annotated[int, Meta(ge=-1, le=11)] | None = None
     return_progress: bool = False
     priority: PriorityName | None = None
+    deadline_s: Annotated[float, Meta(gt=0, le=86_400)] | None = None
+    """Seconds after which the request ends with 504 `deadline_exceeded`, wherever it is."""
 
     @property
     def include_usage(self) -> bool:

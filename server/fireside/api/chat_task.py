@@ -33,6 +33,7 @@ def task_of(body: ChatBody, thinking: bool | None, *, own: bool = False) -> Chat
         stop=body.stops,
         top_logprobs=body.likeliest(body.logprobs),
         priority=body.priority_for(own),
+        deadline_s=body.deadline_s,
         thinking_budget=body.thinking_budget,
         options=TemplateOptions(
             tools=[msgspec.to_builtins(tool) for tool in tools],

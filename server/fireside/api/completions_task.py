@@ -156,6 +156,7 @@ def _prepared(served: Served, body: CompletionBody, ids: list[int], *, own: bool
         top_logprobs=body.likeliest(body.logprobs),
         serial=body.alone,
         priority=body.priority_for(own),
+        deadline_s=body.deadline_s,
     )
     continued = ids[-CONTINUED_TOKENS:]
     return Prepared(request, body.stops, (), False, continued, warning=fit.warning, raw=True)

@@ -14,6 +14,7 @@ from fireside.engine.engine import Engine
 from fireside.engine.requests import (
     Accepted,
     Broken,
+    Expired,
     Finished,
     GenerationRequest,
     Lane,
@@ -24,7 +25,7 @@ from fireside.engine.requests import (
     Timings,
     Token,
 )
-from fireside.http.errors import BadRequest, ContextOverBudget, EngineError
+from fireside.http.errors import BadRequest, ContextOverBudget, DeadlineExceeded, EngineError
 from fireside.text.markup import (
     AnswerParser,
     CallFinished,
@@ -76,6 +77,7 @@ class ChatTask:
     options: TemplateOptions = field(default_factory=TemplateOptions)
     priority: Priority = Priority.NORMAL
     thinking_budget: int | None = None
+    deadline_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         priority=task.priority,
         boundary=prompt.boundary,
         thinking=_thinking_budget(served, task, prompt) if thinking else None,
+        deadline_s=task.deadline_s,
     )
     continued = prompt.ids[-CONTINUED_TOKENS:] if task.options.continue_final else ()
     return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued, fit.warning)
@@ -188,6 +191,7 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
     Raises:
         TooBusy: as many requests wait as may.
         EngineError: the engine gave the request up.
+        DeadlineExceeded: the request's deadline passed first.
     """
     detokenizer = served.text.detokenizer(prepared.continued)
     answer = _Answer(detokenizer, _parser(served, prepared), StopText(prepared.stop))
@@ -207,6 +211,10 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
                         pieces, reason = answer.finish(event.reason == "length"), event.reason
                     case Broken():
                         raise EngineError(event.message)
+                    case Expired():
+                        raise DeadlineExceeded(
+                            f"The answer did not end within {prepared.request.deadline_s:g} s (deadline_s)."
+                        )
                     case _:
                         yield event
                         continue

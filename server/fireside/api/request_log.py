@@ -22,7 +22,7 @@ from queue import SimpleQueue
 import msgspec
 
 from fireside.engine.requests import Row
-from fireside.http.errors import EngineError
+from fireside.http.errors import DeadlineExceeded, EngineError
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ def logged(
     outcome = Outcome()
     try:
         yield outcome
-    except EngineError:
+    except (EngineError, DeadlineExceeded):
         outcome.finish = "error"
         raise
     finally:

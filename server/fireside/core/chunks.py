@@ -27,12 +27,13 @@ class _Size:
     """Tokens of the next chunk, a power of two, so that few shapes exist."""
 
     tokens: int
+    smallest: int
     largest: int
 
     def adapt(self, seconds: float, decode_s: float, limit_s: float) -> None:
         """Halve after a step that lasted too long; double if even twice the reading would not have."""
         if seconds > _SHARE * limit_s:
-            self.tokens = max(SMALLEST, self.tokens // 2)
+            self.tokens = max(self.smallest, self.tokens // 2)
         elif decode_s + 2 * (seconds - decode_s) <= _SHARE * limit_s:
             self.tokens = min(self.largest, self.tokens * 2)
 
@@ -45,11 +46,12 @@ class ChunkPlanner:
 
     Args:
         largest: tokens that a chunk never exceeds, a power of two.
+        smallest: tokens that it always may have, one too.
     """
 
-    def __init__(self, largest: int) -> None:
-        self._beside = _Size(min(_FIRST, largest), largest)
-        self._alone = _Size(largest, largest)
+    def __init__(self, largest: int, smallest: int = SMALLEST) -> None:
+        self._beside = _Size(min(max(_FIRST, smallest), largest), smallest, largest)
+        self._alone = _Size(largest, smallest, largest)
         self._decode: deque[float] = deque(maxlen=_RECENT)
         self._began = time.perf_counter()
 

@@ -1,6 +1,7 @@
 """What must be decided before MLX is imported."""
 
 import logging
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +37,7 @@ class Profile:
 def prepare(start: Start) -> Profile:
     """Put a proven BLAS in front of MLX where that is wanted; never fails for want of one."""
     if not wants_blas():
+        _prepare_cuda()
         return Profile(cpu=False)
     cache_dir = Path(start.cache_dir)
     profile = Profile(cpu=True, blas=_blas(cache_dir))
@@ -49,6 +51,13 @@ def prepare(start: Start) -> Profile:
     if not profile.compiles:
         profile.warn("No C++ compiler that works (g++): MLX runs without its fused kernels.")
     return profile
+
+
+def _prepare_cuda() -> None:
+    """MLX raises once its CUDA caches have been missed twice as often as they are large, as if that were a
+    fault: after 512 prompts of different lengths. A larger cache costs little, and a miss is no error."""
+    os.environ.setdefault("MLX_ENABLE_CACHE_THRASHING_CHECK", "0")
+    os.environ.setdefault("MLX_CUDA_SDPA_CACHE_SIZE", "1024")
 
 
 def _blas(cache_dir: Path) -> tuple[BlasLibrary, BlasChoice] | None:

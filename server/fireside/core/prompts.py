@@ -7,7 +7,7 @@ from collections.abc import Collection
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
-from mlx_lm.models.cache import can_trim_prompt_cache, make_prompt_cache
+from mlx_lm.models.cache import KVCache, can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
 
 from fireside.core.cache.prompt_cache import LayerCaches, PromptCache, Tokens, clone, common_prefix
 from fireside.wire import RowPrefill, Submit
@@ -20,10 +20,16 @@ class Prompt:
     """One row's prompt, and how much of it has been read.
 
     Everything but the last token is read here; what follows that one is the first decode step's business.
+
+    Args:
+        block: where it is more than 1, chunks begin and end at multiples of so many tokens, and a part of a
+            block is filled up and forgotten again, where every layer's cache can do that. Then few shapes of
+            attention exist, for a device that has to be prepared for each.
     """
 
-    def __init__(self, row: Submit) -> None:
+    def __init__(self, row: Submit, block: int = 1) -> None:
         self.row = row
+        self._block = block
         self.tokens: Tokens = np.array(row.prompt + row.generated, np.int32)
         self.caches: LayerCaches = []
         self.done = 0
@@ -86,11 +92,20 @@ class Prompt:
         self._stops.add(position)
 
     def read(self, model: nn.Module, cache: PromptCache, most: int) -> int:
-        """Read the next tokens, up to `most` and up to the next stop. Returns how many."""
+        """Read the next tokens, up to `most`, or one block if that is more, and up to the next stop.
+
+        Returns:
+            How many.
+        """
+        block = self._block if all(type(layer) is KVCache for layer in self.caches) else 1
+        begin = self.done - self.done % block
         ahead = [stop for stop in self._stops if stop > self.done]
-        end = min(self.done + most, self.target, *ahead)
-        chunk = mx.array(self.tokens[self.done : end])[None]
-        model(chunk, cache=self.caches)
+        end = min(begin + max(most - most % block, block), self.target, *ahead)
+        filling = -(end - begin) % block
+        chunk = np.pad(self.tokens[begin:end], (0, filling), mode="edge")
+        trim_prompt_cache(self.caches, self.done - begin)
+        model(mx.array(chunk)[None], cache=self.caches)
+        trim_prompt_cache(self.caches, filling)
         mx.eval([layer.state for layer in self.caches])
         mx.clear_cache()
         count, self.done = end - self.done, end

@@ -2,6 +2,8 @@
 
 import sys
 
+import mlx.core as mx
+from mlx_lm.models.cache import KVCache
 from mlx_lm.utils import maybe_set_recommended_wired_limit
 
 from fireside import wire
@@ -35,14 +37,20 @@ def make_scheduler(loaded: Loaded) -> Scheduler:
         PromptCache(limits.prompt_cache_bytes),
         limits.kv_budget_bytes,
         PREFILL_STEP[loaded.ready.device],
+        _block(),
     )
+
+
+def _block() -> int:
+    """Tokens of a block of a prompt: with CUDA each new shape of attention costs some 75 ms."""
+    return KVCache.step if mx.cuda.is_available() and mx.default_device() == mx.gpu else 1
 
 
 def _warm_up(start: wire.Start, loaded: Loaded) -> WarmUp | None:
     if loaded.ready.device == "cpu":
         return None
     rows = start.max_rows if loaded.ready.batches else 1
-    return WarmUp(loaded.model, loaded.vocab_size, rows, PREFILL_STEP["gpu"])
+    return WarmUp(loaded.model, loaded.vocab_size, rows, PREFILL_STEP["gpu"], _block())
 
 
 def _governor(profile: Profile, loaded: Loaded) -> ThreadGovernor | None:
@@ -54,6 +62,8 @@ def _governor(profile: Profile, loaded: Loaded) -> ThreadGovernor | None:
 def _serve(
     channel: Channel, scheduler: Scheduler, warm_up: WarmUp | None, governor: ThreadGovernor | None
 ) -> None:
+    if warm_up is not None:
+        channel.send(wire.WarmUp(warm_up.done, warm_up.total))
     while True:
         idle = not scheduler.busy
         warming = warm_up is not None and not warm_up.complete

@@ -8,7 +8,7 @@ import mlx.nn as nn
 from mlx_lm.generate import GenerationBatch, generation_stream
 
 from fireside.core.cache.prompt_cache import PromptCache
-from fireside.core.chunks import ChunkPlanner
+from fireside.core.chunks import SMALLEST, ChunkPlanner
 from fireside.core.decoding import Decoder
 from fireside.core.logprobs import logprobs_of
 from fireside.core.prompts import Prompt
@@ -24,16 +24,24 @@ class Scheduler:
     Args:
         kv_budget: bytes for the rows and the prompt cache together; what rows take, the cache gives up.
         prefill_step: prompt tokens a step at most.
+        block: see `Prompt`.
     """
 
     def __init__(
-        self, model: nn.Module, vocab_size: int, prompt_cache: PromptCache, kv_budget: int, prefill_step: int
+        self,
+        model: nn.Module,
+        vocab_size: int,
+        prompt_cache: PromptCache,
+        kv_budget: int,
+        prefill_step: int,
+        block: int = 1,
     ) -> None:
         self._model = model
         self._cache = prompt_cache
         self._kv_budget = kv_budget
         self._decoder = Decoder(model, vocab_size)
-        self._planner = ChunkPlanner(prefill_step)
+        self._block = block
+        self._planner = ChunkPlanner(prefill_step, max(SMALLEST, block))
         self._waiting: list[Prompt] = []
         self._reading: deque[Prompt] = deque()
         self._answering: dict[int, Submit] = {}
@@ -45,7 +53,7 @@ class Scheduler:
     def apply(self, request: Submit | Cancel) -> None:
         """Take up or forget a row."""
         if isinstance(request, Submit):
-            self._waiting.append(Prompt(request))
+            self._waiting.append(Prompt(request, self._block))
             return
         with mx.stream(generation_stream):
             self._cancel(request.id)

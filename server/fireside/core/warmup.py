@@ -24,16 +24,16 @@ class WarmUp:
     Args:
         rows: the largest batch.
         prefill_step: the widest chunk.
+        block: see `Prompt`.
     """
 
-    def __init__(self, model: nn.Module, vocab_size: int, rows: int, prefill_step: int) -> None:
+    def __init__(
+        self, model: nn.Module, vocab_size: int, rows: int, prefill_step: int, block: int = 1
+    ) -> None:
         self._model = model
         self._vocab_size = vocab_size
-        widths: list[int] = []
-        width = SMALLEST
-        while width <= prefill_step:
-            widths.append(width)
-            width *= 2
+        self._block = block
+        widths = _widths(prefill_step, block)
         self.total = rows + len(widths)
         self.done = 0
         self._shapes = self._run(rows, widths)
@@ -59,7 +59,7 @@ class WarmUp:
     def _prompt(self, number: int, tokens: int) -> Prompt:
         ids = (np.arange(tokens + 1) % self._vocab_size).tolist()
         sampling = Sampling(temperature=1.0, seed=number) if number % 2 else Sampling()
-        prompt = Prompt(Submit(number, ids, [], _STEPS + 1, [], sampling))
+        prompt = Prompt(Submit(number, ids, [], _STEPS + 1, [], sampling), self._block)
         nothing = PromptCache(0)
         prompt.begin(self._model, nothing)
         prompt.read(self._model, nothing, tokens)
@@ -72,3 +72,10 @@ class WarmUp:
             decoder.join([self._prompt(number, SMALLEST)])
         for _ in range(_STEPS):
             decoder.step()
+
+
+def _widths(largest: int, block: int) -> list[int]:
+    """Of the chunks that prompts are read in: all of them where they are few."""
+    if block > 1:
+        return list(range(block, largest + 1, block))
+    return [2**power for power in range(SMALLEST.bit_length() - 1, largest.bit_length())]

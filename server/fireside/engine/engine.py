@@ -19,7 +19,7 @@ from fireside.engine.admission import Admission
 from fireside.engine.link import CoreLink
 from fireside.engine.metrics import Metrics
 from fireside.engine.pace import Pace
-from fireside.engine.requests import Broken, GenerationRequest, Queued, Restarting, Row
+from fireside.engine.requests import Broken, Expired, GenerationRequest, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
 from fireside.engine.status import StatusBoard
 from fireside.http.errors import TooBusy
@@ -149,6 +149,9 @@ class Engine:
             row.events.put_nowait(Broken(self._failure))
             yield row
             return
+        timer = None
+        if request.deadline_s is not None:
+            timer = asyncio.get_running_loop().call_later(request.deadline_s, self._expire, row)
         try:
             self._apply(self._roster.add(row))
             self._refuse_if_too_many(row)
@@ -156,8 +159,20 @@ class Engine:
             with self._metrics.request(row):
                 yield row
         finally:
-            self._apply(self._roster.remove(row))
-            self._announce()
+            if timer is not None:
+                timer.cancel()
+            self._leave(row)
+
+    def _leave(self, row: Row) -> None:
+        self._apply(self._roster.remove(row))
+        self._announce()
+
+    def _expire(self, row: Row) -> None:
+        if row.outcome != "cancelled":
+            return  # it has ended, and its last event is on its way
+        self._leave(row)
+        row.outcome = "error"
+        row.events.put_nowait(Expired())
 
     def _refuse_if_too_many(self, row: Row) -> None:
         queued = self._roster.queued

@@ -35,6 +35,7 @@ class GenerationRequest:
         priority: the higher, the sooner; see `Priority`.
         boundary: so many tokens of the prompt begin the next turn's prompt too; 0 if unknown.
         thinking: ends a thinking block that gets too long.
+        deadline_s: seconds after which nobody wants the rest of the answer; None for never.
     """
 
     prompt: list[int]
@@ -46,6 +47,7 @@ class GenerationRequest:
     priority: Priority = Priority.NORMAL
     boundary: int = 0
     thinking: ThinkingBudget | None = None
+    deadline_s: float | None = None
 
     @property
     def shape(self) -> str:
@@ -115,6 +117,11 @@ class Broken:
 
 
 @dataclass(frozen=True)
+class Expired:
+    """The request's deadline has passed."""
+
+
+@dataclass(frozen=True)
 class Timings:
     """Where the time went: milliseconds, and tokens a second for the decode phase."""
 
@@ -124,7 +131,7 @@ class Timings:
     resumed: int
 
 
-Event = Queued | Prefill | Restarting | Token | Finished | Broken
+Event = Queued | Prefill | Restarting | Token | Finished | Broken | Expired
 
 
 @dataclass(eq=False)
@@ -163,7 +170,7 @@ class Row:
     outcome: Outcome = "cancelled"
 
     async def next(self) -> Event:
-        """The next event; the last one is `Finished` or `Broken`."""
+        """The next event; the last one is `Finished`, `Broken` or `Expired`."""
         return await self.events.get()
 
     def message(self) -> Submit:

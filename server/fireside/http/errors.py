@@ -9,6 +9,7 @@ FiresideError           500 server_error
   TooBusy               429 queue_full, with Retry-After
   NotReady              503 not_ready, with Retry-After
   EngineError           502 engine_error
+  DeadlineExceeded      504 deadline_exceeded
 """
 
 from __future__ import annotations
@@ -105,6 +106,14 @@ class NotReady(FiresideError):
     type = "server_error"
     code = "not_ready"
     retry_after_s = 1
+
+
+class DeadlineExceeded(FiresideError):
+    """The answer was not complete when the request's own deadline passed."""
+
+    status = 504
+    type = "server_error"
+    code = "deadline_exceeded"
 
 
 class EngineError(FiresideError):
