@@ -36,13 +36,18 @@ def main(argv: list[str] | None = None) -> int:
 
 def reference(group: click.Command) -> Iterator[str]:
     """Markdown for the program and each of its commands."""
-    context = click.Context(group, info_name="fireside")
+    yield from sections(click.Context(group, info_name="fireside"))
+
+
+def sections(context: click.Context) -> Iterator[str]:
+    """A command, and those in it."""
     yield from section(context)
+    group = context.command
     if isinstance(group, click.Group):
         for name in group.list_commands(context):
             command = group.get_command(context, name)
             if command is not None and not command.hidden:
-                yield from section(click.Context(command, info_name=name, parent=context))
+                yield from sections(click.Context(command, info_name=name, parent=context))
 
 
 def section(context: click.Context) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Write what follows from `fireside_agent/protocol.py`: its documentation and the page's types.
+"""Write what follows from the modules of the protocol: its documentation and the page's types.
 
 python scripts/protocol.py            write docs/protocol.md and frontend/js/protocol.d.ts
 python scripts/protocol.py --check    write nothing; exit status 1 when a file is stale
@@ -19,7 +19,7 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "agent"))
 
-from fireside_agent import protocol  # noqa: E402
+from fireside_agent import client_frames, messages, protocol  # noqa: E402
 
 SOURCE = "agent/fireside_agent/protocol.py"
 SCALARS = {
@@ -93,13 +93,11 @@ def outputs() -> dict[Path, str]:
 
 
 def read_model() -> Model:
-    aliases = {
-        name: get_args(value) for name, value in vars(protocol).items() if get_origin(value) is Literal
-    }
+    aliases = {name: get_args(value) for name, value in defined().items() if get_origin(value) is Literal}
     client = list(get_args(protocol.ClientFrame))
     session = [protocol.History, *get_args(protocol.SessionFrame)]
     connection = [frame for frame in get_args(protocol.ServerFrame) if frame not in session]
-    structs = [value for value in vars(protocol).values() if is_struct(value)]
+    structs = [value for value in defined().values() if is_struct(value)]
     values = [struct for struct in structs if struct not in [*client, *session, *connection]]
     reader = Reader(aliases, set(client))
     sections = {
@@ -116,6 +114,11 @@ def read_model() -> Model:
             for title, structs in sections.items()
         ],
     )
+
+
+def defined() -> dict[str, Any]:
+    """What the modules of the protocol define, by name."""
+    return vars(client_frames) | vars(messages) | vars(protocol)
 
 
 def is_struct(value: object) -> bool:
@@ -140,7 +143,7 @@ class Reader:
                 name=field.encode_name,
                 type=self._type(field.type),
                 optional=may_omit and not field.required,
-                default="" if field.required else msgspec.json.encode(field.default).decode(),
+                default="" if field.required else msgspec.json.encode(default_of(field)).decode(),
                 doc=docs.get(field.name, ""),
             )
             for field in info.fields
@@ -162,6 +165,10 @@ class Reader:
                 return SCALARS[type(info)]
             case _:
                 raise TypeError(f"scripts/protocol.py has no JSON name for {info!r}: teach it one")
+
+
+def default_of(field: msgspec.inspect.Field) -> Any:
+    return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()  # pyright: ignore[reportCallIssue]
 
 
 def field_docs(struct: type[msgspec.Struct]) -> dict[str, str]:

@@ -32,7 +32,7 @@ ARROWS: dict[str, set[str]] = {
     "web": {"http", "engine", "catalog"},
 }
 # These build and start the app out of the parts above and of one another; nobody else imports them.
-WIRING = {"app", "runtime", "serve", "cli"}
+WIRING = {"app", "runtime", "serve", "cli", "memory_cli"}
 # A process of its own: nobody imports it.
 APART = {"core"}
 
@@ -44,6 +44,7 @@ MAY_IMPORT = {
 SLOW = ("mlx", "mlx_lm", "transformers", "xgrammar", "openai", "mcp")
 
 MAX_LINES = 400
+GENERATED = ROOT / "frontend" / "js" / "protocol.d.ts"
 WRITTEN_BY_HAND = ("server/**/*.py", "agent/**/*.py", "scripts/*.py", "tests/**/*.py", "frontend/**/*.*s")
 
 
@@ -122,7 +123,8 @@ def test_only_the_core_runs_mlx(library: str) -> None:
 
 
 def test_a_file_stays_small_enough_to_read() -> None:
-    files = [path for pattern in WRITTEN_BY_HAND for path in ROOT.glob(pattern) if "vendor" not in path.parts]
+    found = [path for pattern in WRITTEN_BY_HAND for path in ROOT.glob(pattern)]
+    files = [path for path in found if "vendor" not in path.parts and path != GENERATED]
     assert files
     assert [path.name for path in files if len(path.read_text().splitlines()) > MAX_LINES] == []
 

@@ -2,21 +2,33 @@
 
 import asyncio
 import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from fireside_agent.assembly import AgentFolders, assemble
+from fireside_agent.attachments.store import AttachmentStore
 from fireside_agent.conversation import encode
 from fireside_agent.errors import StorageError
+from fireside_agent.export.exporting import Exporter
+from fireside_agent.export.importing import Importer
 from fireside_agent.hub import Hub
-from fireside_agent.loop import Services
+from fireside_agent.memory.documents import VaultArticles
 from fireside_agent.outbox import Outbox
+from fireside_agent.presets import PresetStore
 from fireside_agent.protocol import Deleted, Error, Ready, Sessions
-from fireside_agent.provider import Provider
+from fireside_agent.provider import Patience, Provider
 from fireside_agent.readiness import Readiness
 from fireside_agent.rendering import Rendering
+from fireside_agent.search.searcher import Searcher
+from fireside_agent.services import MAX_STEPS, Services
 from fireside_agent.store.database import Database
 from fireside_agent.store.migrations import migrate
-from fireside_agent.store.sessions import SessionStore
+from fireside_agent.store.sessions import UNDO_DAYS, SessionStore
+from fireside_agent.tools.tool import Tool
+from fireside_agent.tools.web.settings import WebSettings
 
 logger = logging.getLogger(__name__)
 
@@ -40,22 +52,63 @@ class Connection(Protocol):
         ...
 
 
-class Agent:
-    """Sessions over any OpenAI-compatible server.
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """What an agent works with.
 
-    `base_url` ends in `/v1`; `epoch` is new with every run of the app. Nothing is global: several
-    agents may live in one process.
+    Attributes:
+        base_url: of an OpenAI-compatible server, ending in `/v1`.
+        epoch: new with every run of the app.
+        own_server: the server is Fireside's, and knows its additions.
+        extra_tools: beside the usual ones.
     """
 
-    def __init__(self, database_path: Path, base_url: str, api_key: str, epoch: str) -> None:
-        self.epoch = epoch
-        self._database = Database(database_path)
+    database: Path
+    base_url: str
+    api_key: str
+    epoch: str
+    folders: AgentFolders
+    own_server: bool = True
+    web: WebSettings = field(default_factory=WebSettings)
+    patience: Patience = field(default_factory=Patience)
+    max_steps: int = MAX_STEPS
+    titles: bool = True
+    extra_tools: Sequence[Tool] = ()
+
+
+class Agent:
+    """Sessions over any OpenAI-compatible server. Nothing is global: several may live in one process."""
+
+    def __init__(self, config: AgentConfig) -> None:
+        self.epoch = config.epoch
+        self._folders = config.folders
+        self._database = Database(config.database)
         self._rendering = Rendering()
-        self._provider = Provider(base_url, api_key)
+        self._provider = Provider(config.base_url, config.api_key, config.own_server, config.patience)
         self._store = SessionStore(self._database)
+        self.presets = PresetStore(self._database)
+        self.attachments = AttachmentStore(self._database, config.folders.home / "attachments")
+        self.parts = assemble(config.folders, self._database, config.web, config.extra_tools)
+        self.searcher = Searcher(config.database, VaultArticles(self.parts.vault))
         self._list_changed = asyncio.Event()
-        services = Services(self._store, self._provider, self._rendering, self._list_changed.set)
-        self.hub = Hub(services, epoch)
+        self.transfer = (
+            Exporter(self._database, self.attachments),
+            Importer(self.attachments),
+            self._list_changed.set,
+        )
+        self.services = Services(
+            store=self._store,
+            provider=self._provider,
+            rendering=self._rendering,
+            sessions_changed=self._list_changed.set,
+            toolbox=self.parts.toolbox,
+            attachments=self.attachments,
+            instructions=self.presets.instructions,
+            context_window=lambda: self.ready.context_window if self.ready else None,
+            max_steps=config.max_steps,
+            titles=config.titles,
+        )
+        self.hub = Hub(self.services, config.epoch)
         self._readiness = Readiness(self._provider, self._announce_ready)
         self._connections: set[Connection] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -66,13 +119,25 @@ class Agent:
         """Open the database and mark what a crash left unfinished. Raises StorageError."""
         try:
             await self._database.open(migrate)
+            await asyncio.to_thread(self._folders.workspace.mkdir, 0o700, True, True)
             await self._store.interrupt_unfinished()
+            await self._store.purge(time.time() - UNDO_DAYS * 86_400)
+            await self.parts.book.load()
         except BaseException:
             await self.close()
             raise
-        work = (self._readiness.watch(), self.hub.forget_idle(), self._announce_changes())
+        work = (self._readiness.watch(), self.hub.forget_idle(), self._announce_changes(), self._settle_in())
         self._tasks = [asyncio.create_task(coroutine) for coroutine in work]
         self._started.set()
+
+    async def _settle_in(self) -> None:
+        """What need not be waited for."""
+        try:
+            await self.hub.resume_asking()
+            await self.attachments.collect()
+        except StorageError as error:
+            logger.warning("starting up: %s", error)
+        await self.parts.servers.start()
 
     async def wait_started(self) -> None:
         """Sockets may open before the database does; they wait here."""
@@ -90,6 +155,10 @@ class Agent:
     def ready(self) -> Ready | None:
         """The model that can be asked, when it is known."""
         return self._readiness.ready
+
+    def usual_tools(self) -> Sequence[str]:
+        """Names of the tools that a chat has by itself, with the model as it is now."""
+        return self.parts.toolbox.usual(self.ready.context_window if self.ready else None)
 
     def connect(self, connection: Connection) -> None:
         self._connections.add(connection)
@@ -141,6 +210,8 @@ class Agent:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._say_goodbye()
+        await self.parts.servers.close()
+        await self.searcher.close()
         await self._provider.close()
         self._rendering.close()
         await self._database.close()

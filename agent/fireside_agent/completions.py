@@ -1,10 +1,12 @@
 """What the agent reads of OpenAI's streamed chat completions, with Fireside's additions to them."""
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
 
-from fireside_agent.protocol import Phase, Receipt
+from fireside_agent.messages import Receipt
+from fireside_agent.protocol import Phase
 
 PHASES: frozenset[str] = frozenset(get_args(Phase))
 
@@ -20,8 +22,25 @@ class ModelList(msgspec.Struct, frozen=True):
     data: list[ModelRow]
 
 
+class FunctionDelta(msgspec.Struct, frozen=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class CallDelta(msgspec.Struct, frozen=True):
+    """A piece of a call. The id and the name come once, the arguments in pieces."""
+
+    index: int | None = None
+    id: str | None = None
+    function: FunctionDelta | None = None
+
+
 class Delta(msgspec.Struct, frozen=True):
     content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    """The other name that servers give it."""
+    tool_calls: list[CallDelta] | None = None
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -75,6 +94,17 @@ class Chunk(msgspec.Struct, frozen=True):
         return "".join(choice.delta.content or "" for choice in self.choices or [] if choice.delta)
 
     @property
+    def reasoning(self) -> str:
+        deltas = [choice.delta for choice in self.choices or [] if choice.delta]
+        return "".join(delta.reasoning or delta.reasoning_content or "" for delta in deltas)
+
+    @property
+    def calls(self) -> list[CallDelta]:
+        return [
+            call for choice in self.choices or [] if choice.delta for call in choice.delta.tool_calls or []
+        ]
+
+    @property
     def finish_reason(self) -> str | None:
         return next((choice.finish_reason for choice in self.choices or [] if choice.finish_reason), None)
 
@@ -101,6 +131,45 @@ def make_receipt(model: str, finish_reason: str, usage: Usage) -> Receipt:
         seed=details.seed,
         resumed=details.resumed or 0,
     )
+
+
+class CallCollector:
+    """Puts the pieces of calls together.
+
+    A server may leave out indices or ids, or use one id twice: a piece with an id or a name that its
+    index does not have yet begins a new call, and every call gets an id of its own.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int | None, str, list[str], list[str]]] = []
+
+    def feed(self, piece: CallDelta) -> None:
+        name = (piece.function and piece.function.name) or ""
+        arguments = (piece.function and piece.function.arguments) or ""
+        current = self._find(piece, name)
+        if current is None:
+            current = (piece.index, piece.id or "", list[str](), list[str]())
+            self._parts.append(current)
+        current[2].append(name)
+        current[3].append(arguments)
+
+    def calls(self, new_id: Callable[[], str]) -> list[tuple[str, str, str]]:
+        """Id, name and arguments of each; `new_id` makes ids where they are missing or not unique."""
+        seen: set[str] = set()
+        found: list[tuple[str, str, str]] = []
+        for _, call_id, names, arguments in self._parts:
+            own = call_id if call_id and call_id not in seen else new_id()
+            seen.add(own)
+            found.append((own, "".join(names), "".join(arguments)))
+        return found
+
+    def _find(self, piece: CallDelta, name: str) -> tuple[int | None, str, list[str], list[str]] | None:
+        for part in reversed(self._parts):
+            index, call_id, names, _ = part
+            begins = bool(name and "".join(names)) or bool(piece.id and call_id and piece.id != call_id)
+            if piece.index == index and not begins:
+                return part
+        return None
 
 
 class SurrogateJoiner:

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
 
+from fireside_agent.messages import SessionSettings, Summary
 from fireside_agent.protocol import Error, History, ServerFrame, SessionFrame
 from fireside_agent.replay import ReplayRing
+from fireside_agent.store.sessions import TitledBy
 from fireside_agent.transcript import Transcript
 
 
@@ -21,16 +24,27 @@ def encode(frame: ServerFrame) -> str:
     return msgspec.json.encode(frame).decode()
 
 
+@dataclass
+class Facts:
+    """What belongs to a session beside its messages."""
+
+    title: str
+    titled_by: TitledBy = "prompt"
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    summaries: list[Summary] = field(default_factory=list[Summary])
+    temporary: bool = False
+
+
 class Conversation:
     """Every change of `transcript` goes with the frame that tells of it, in one step of the event loop.
 
     So `history` is at every moment the session as it is after frame `seq`.
     """
 
-    def __init__(self, session_id: str, epoch: str, title: str, transcript: Transcript, seq: int) -> None:
+    def __init__(self, session_id: str, epoch: str, transcript: Transcript, facts: Facts, seq: int) -> None:
         self.id = session_id
-        self.title = title
         self.transcript = transcript
+        self.facts = facts
         self.followers: set[Follower] = set()
         self.adding = asyncio.Lock()
         """Held while a message is stored and added, so that each hangs on the one before it."""
@@ -63,8 +77,12 @@ class Conversation:
                 session_id=self.id,
                 epoch=self._epoch,
                 seq=self.seq,
-                title=self.title,
+                title=self.facts.title,
                 messages=list(self.transcript),
+                leaf_id=self.transcript.leaf_id,
+                summaries=self.facts.summaries,
+                settings=self.facts.settings,
+                temporary=self.facts.temporary,
             )
         )
 

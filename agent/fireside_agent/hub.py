@@ -1,16 +1,18 @@
 """The sessions that are in memory: those somebody follows and those in which something happens."""
 
 import asyncio
+import dataclasses
 import logging
 
 from msgspec.structs import replace
 
-from fireside_agent.conversation import Conversation
-from fireside_agent.errors import AgentError, DatabaseClosedError, StorageError
-from fireside_agent.loop import Services, new_id
-from fireside_agent.protocol import Message
+from fireside_agent.conversation import Conversation, Facts
+from fireside_agent.errors import AgentError, DatabaseClosedError, FrameRefusedError, StorageError
+from fireside_agent.messages import Message, SessionSettings
+from fireside_agent.services import Services, new_id
 from fireside_agent.session import LiveSession, unknown_session
-from fireside_agent.store.sessions import FALLBACK_TITLE, NEVER_ASKED
+from fireside_agent.store.sessions import FALLBACK_TITLE, NEVER_ASKED, StoredSession
+from fireside_agent.store.unstored import unstored_sessions
 from fireside_agent.transcript import Transcript
 
 logger = logging.getLogger(__name__)
@@ -42,9 +44,10 @@ class Hub:
         """The ids of the sessions in memory."""
         return frozenset(self._live)
 
-    def new(self) -> LiveSession:
-        """An empty session; it is stored with its first prompt."""
-        return self._admit(new_id(), FALLBACK_TITLE, [])
+    def new(self, settings: SessionSettings | None = None, *, temporary: bool = False) -> LiveSession:
+        """An empty session; it is stored with its first prompt, or never if it is temporary."""
+        facts = Facts(FALLBACK_TITLE, settings=settings or SessionSettings(), temporary=temporary)
+        return self._admit(new_id(), Transcript(), facts)
 
     async def get(self, session_id: str) -> LiveSession:
         """The session, loaded if need be. Raises FrameRefusedError `unknown_session` or StorageError."""
@@ -53,10 +56,57 @@ class Hub:
         stored = await self._services.store.load(session_id)
         if stored is None:
             raise unknown_session(session_id)
-        messages = await self._services.rendering.messages([_settled(m) for m in stored.messages])
+        goes_on = any(call.status == "asking" for m in stored.messages for call in m.tools)
+        settled = stored.messages if goes_on else [_settled(m) for m in stored.messages]
+        messages = await self._services.rendering.messages(settled)
         if session_id in self._deleted:
             raise unknown_session(session_id)
-        return self._live.get(session_id) or self._admit(session_id, stored.title, messages)
+        if session_id in self._live:
+            return self._live[session_id]
+        facts = Facts(stored.title, stored.titled_by, stored.settings, stored.summaries)
+        session = self._admit(session_id, Transcript(messages, stored.leaf_id), facts)
+        session.resume()
+        return session
+
+    async def resume_asking(self) -> None:
+        """Take up the sessions in which a call waits for the person. Raises StorageError."""
+        for session_id in await self._services.store.asking():
+            await self.get(session_id)
+
+    async def fork(self, session_id: str, message_id: str) -> LiveSession:
+        """Copy the branch up to a message into a session of its own.
+
+        Raises FrameRefusedError or StorageError.
+        """
+        source = await self.get(session_id)
+        transcript, facts = source.conversation.transcript, source.conversation.facts
+        if transcript.get(message_id) is None:
+            raise FrameRefusedError("unknown_message", f"There is no message {message_id!r} in this chat.")
+        path = [_settled(message) for message in transcript.path_to(message_id)]
+        copies = _copied(path)
+        copy = StoredSession(
+            new_id(), facts.title, copies, copies[-1].id, facts.settings, [], facts.titled_by
+        )
+        await self._services.store.copy(copy)
+        self._services.sessions_changed()
+        return await self.get(copy.id)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Raises FrameRefusedError or StorageError."""
+        await (await self.get(session_id)).rename(title)
+
+    async def mark(self, session_id: str, pinned: bool | None, archived: bool | None) -> None:
+        """Pin or archive. Raises FrameRefusedError or StorageError."""
+        if not await self._services.store.mark(session_id, pinned, archived):
+            raise unknown_session(session_id)
+        self._services.sessions_changed()
+
+    async def restore(self, session_id: str) -> None:
+        """Take a deletion back. Raises FrameRefusedError or StorageError."""
+        if not await self._services.store.restore(session_id):
+            raise unknown_session(session_id)
+        self._deleted.discard(session_id)
+        self._services.sessions_changed()
 
     async def delete(self, session_id: str) -> None:
         """Stop the session's turn, then delete it. Raises FrameRefusedError or StorageError.
@@ -94,10 +144,12 @@ class Hub:
         except StorageError as error:
             logger.warning("unfinished messages are marked with the next start only: %s", error)
 
-    def _admit(self, session_id: str, title: str, messages: list[Message]) -> LiveSession:
-        transcript = Transcript(messages)
-        conversation = Conversation(session_id, self._epoch, title, transcript, self._highest_seq)
-        session = LiveSession(conversation, self._services)
+    def _admit(self, session_id: str, transcript: Transcript, facts: Facts) -> LiveSession:
+        conversation = Conversation(session_id, self._epoch, transcript, facts, self._highest_seq)
+        services = self._services
+        if facts.temporary:
+            services = dataclasses.replace(services, store=unstored_sessions())
+        session = LiveSession(conversation, services)
         if self._closing:
             session.close(_stopping())
         self._live[session_id] = session
@@ -125,3 +177,12 @@ def _settled(message: Message) -> Message:
     if message.status == "queued":
         return replace(message, status="interrupted", error=NEVER_ASKED)
     return message
+
+
+def _copied(path: list[Message]) -> list[Message]:
+    """The messages of a branch with ids of their own."""
+    copies: list[Message] = []
+    for message in path:
+        parent_id = copies[-1].id if copies else None
+        copies.append(replace(message, id=new_id(), parent_id=parent_id, client_id=None))
+    return copies

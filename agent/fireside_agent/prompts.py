@@ -1,36 +1,164 @@
 """What the model is told: a short system prompt and the conversation so far."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from fireside_agent.protocol import Message
-from fireside_agent.provider import ChatMessage
+import msgspec
+
+from fireside_agent.messages import Message, Summary, ToolCall
+from fireside_agent.provider import ChatMessage, MadeCall
+from fireside_agent.tools.tool import ChatFacts
 
 SYSTEM_PROMPT = "You are a helpful assistant. Answer clearly and to the point, in Markdown."
 """Short and plain, because the default model is a very small one."""
 
+SUMMARY_HEADING = "What was said before, in short:"
 
-def build_messages(path: Iterable[Message]) -> list[ChatMessage]:
-    """The messages to send for the path from the first message to the prompt that is asked now.
+NO_RESULT = "Error: this call was not finished."
 
-    Prompts that were never asked and answers without text are left out. Prompts that then follow one
-    another become one, a repeated one once, so that user and assistant alternate as templates demand.
+NOTHING_ATTACHED: Mapping[str, str] = MappingProxyType({})
+
+_URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
+_TRAILING = ".,;:!?"
+
+
+def system_prompt(instructions: str, hints: Iterable[str] = ()) -> str:
+    """The system prompt of a chat.
+
+    Args:
+        instructions: of the person, in place of ours; empty for ours.
+        hints: sentences about tools.
     """
-    messages: list[ChatMessage] = [{"role": "system", "content": SYSTEM_PROMPT}]
+    return "\n\n".join([instructions or SYSTEM_PROMPT, *hints])
+
+
+def in_force(everywhere: str, here: str) -> str:
+    """The person's instructions for all chats and for this one, together."""
+    return "\n\n".join(text.strip() for text in (everywhere, here) if text.strip())
+
+
+def build_messages(
+    path: Sequence[Message],
+    system: str = SYSTEM_PROMPT,
+    summaries: Sequence[Summary] = (),
+    texts: Mapping[str, str] = NOTHING_ATTACHED,
+) -> list[ChatMessage]:
+    """The messages to send for a path from the first message to the prompt or answer that is asked now.
+
+    Prompts that were never asked and answers that say and call nothing are left out. Prompts that then follow
+    one another become one, a repeated one once, so that user and assistant alternate as templates demand.
+    Every call has a result. What a summary stands for is replaced by it.
+
+    Args:
+        texts: of attachments, by hash.
+    """
+    summary, rest = _apply_summary(path, summaries)
+    if summary is not None:
+        system = f"{system}\n\n{SUMMARY_HEADING}\n\n{summary.text}"
+    messages: list[ChatMessage] = [{"role": "system", "content": system}]
     latest = ""
-    for message in filter(_counts, path):
-        if message.role == messages[-1]["role"]:
-            if message.text != latest:
-                messages[-1] = {
-                    "role": message.role,
-                    "content": f"{messages[-1]['content']}\n\n{message.text}",
-                }
+    for message in filter(_counts, rest):
+        if message.role == "user":
+            _add_prompt(messages, message, latest, texts)
         else:
-            messages.append({"role": message.role, "content": message.text})
+            _add_answer(messages, message)
         latest = message.text
     return messages
+
+
+def prompt_text(message: Message, texts: Mapping[str, str]) -> str:
+    """A prompt as the model reads it: what was attached comes first, each file in a fence of its own."""
+    files = [
+        _attached(attachment.name, texts.get(attachment.sha256, "")) for attachment in message.attachments
+    ]
+    return "\n\n".join([*files, message.text])
+
+
+def _attached(name: str, text: str) -> str:
+    if not text.strip():
+        return f"Attached file {name} (its content cannot be read as text)."
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"Attached file {name}:\n\n{fence}\n{text}\n{fence}"
+
+
+def facts_of(path: Iterable[Message], gives_local: frozenset[str], searches: frozenset[str]) -> ChatFacts:
+    """What decides about outgoing calls.
+
+    Args:
+        gives_local: names of the tools whose results are content of this machine.
+        searches: names of those whose results are addresses to follow.
+    """
+    urls: set[str] = set()
+    local = False
+    for message in path:
+        if message.role == "user":
+            urls |= _urls(message.text)
+            local = local or bool(message.attachments)
+        for call in message.tools:
+            if call.status in ("done", "failed"):
+                local = local or call.name in gives_local
+                urls |= _urls(call.result) if call.name in searches else set()
+    return ChatFacts(frozenset(urls), local)
+
+
+def _urls(text: str) -> set[str]:
+    return {url.rstrip(_TRAILING) for url in _URL.findall(text)}
+
+
+def _apply_summary(
+    path: Sequence[Message], summaries: Sequence[Summary]
+) -> tuple[Summary | None, Sequence[Message]]:
+    places = {message.id: place for place, message in enumerate(path)}
+    known = [summary for summary in summaries if summary.upto_id in places]
+    if not known:
+        return None, path
+    latest = max(known, key=lambda summary: places[summary.upto_id])
+    return latest, path[places[latest.upto_id] + 1 :]
+
+
+def _add_prompt(messages: list[ChatMessage], message: Message, latest: str, texts: Mapping[str, str]) -> None:
+    text = prompt_text(message, texts)
+    if messages[-1]["role"] != "user":
+        messages.append({"role": "user", "content": text})
+    elif message.text != latest:
+        messages[-1] = {"role": "user", "content": f"{messages[-1]['content']}\n\n{text}"}
+
+
+def _add_answer(messages: list[ChatMessage], message: Message) -> None:
+    if not message.tools:
+        if messages[-1]["role"] == "assistant":
+            messages[-1]["content"] += f"\n\n{message.text}"
+        else:
+            messages.append({"role": "assistant", "content": message.text})
+        return
+    made = [_made(call) for call in message.tools]
+    messages.append({"role": "assistant", "content": message.text, "tool_calls": made})
+    results: list[ChatMessage] = [
+        {"role": "tool", "tool_call_id": call.call_id, "content": call.result or NO_RESULT}
+        for call in message.tools
+    ]
+    messages += results
+
+
+def _made(call: ToolCall) -> MadeCall:
+    return {
+        "id": call.call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments if _is_object(call.arguments) else "{}"},
+    }
+
+
+def _is_object(text: str) -> bool:
+    """What was no JSON object is not sent again: servers refuse it. The call's result says so."""
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.DecodeError:
+        return False
 
 
 def _counts(message: Message) -> bool:
     if message.role == "user":
         return message.status == "done"
-    return bool(message.text.strip())
+    return bool(message.text.strip() or message.tools)

@@ -1,7 +1,7 @@
 """The frames of `/ws`, defined once.
 
 Every frame is a JSON object with a `type`. `docs/protocol.md` and `frontend/js/protocol.d.ts` are
-generated from this file by `scripts/protocol.py`.
+generated from this file, `client_frames.py` and `messages.py` by `scripts/protocol.py`.
 
 A session's frames carry `session_id` and `seq`. `seq` rises by one with every frame of the session
 within one `epoch` (one run of the app). A client that lost its socket sends
@@ -13,106 +13,15 @@ from typing import Literal
 
 import msgspec
 
-PROTOCOL_VERSION = 1
+from fireside_agent.client_frames import ClientFrame
+from fireside_agent.messages import Message, SessionRow, SessionSettings, Summary, ToolCall
 
-Role = Literal["user", "assistant"]
-MessageStatus = Literal["queued", "running", "done", "aborted", "interrupted", "error"]
+__all__ = ["ClientFrame"]
+
+PROTOCOL_VERSION = 2
+
 TurnStatus = Literal["done", "aborted", "interrupted", "error"]
-Phase = Literal["waiting", "loading", "queued", "prefill", "decode", "restarting"]
-
-
-class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What an answer cost and how it was made. Times in milliseconds, speeds in tokens a second."""
-
-    model: str = ""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    finish_reason: str = ""
-    lane: str = ""
-    queue_ms: float | None = None
-    ttft_ms: float | None = None
-    decode_tps: float | None = None
-    seed: int | None = None
-    resumed: int = 0
-    """How often the engine died and the answer was taken up again where it had stopped."""
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a session as a client sees it."""
-
-    id: str
-    role: Role
-    text: str
-    """Markdown as it was typed or generated."""
-    html: list[str]
-    """The rendered Markdown, one element a top-level block, safe to insert as it is."""
-    status: MessageStatus
-    created_at: float
-    """Seconds since the epoch, UTC."""
-    parent_id: str | None = None
-    """The message it follows. A queued prompt follows the prompt before it until that has an answer."""
-    client_id: str | None = None
-    error: str | None = None
-    receipt: Receipt | None = None
-
-
-class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A session in the list of chats, newest first."""
-
-    id: str
-    title: str
-    created_at: float
-    modified_at: float
-    message_count: int
-    running: bool
-
-
-# What a client sends.
-
-
-class Prompt(msgspec.Struct, frozen=True, tag="prompt", kw_only=True):
-    """Ask. While a turn is running the prompt is queued behind it, in order.
-
-    `client_id` is chosen by the client and comes back in `accepted` and in the stored message, so
-    that a message shown before the server had it can be told apart from a new one; a second prompt
-    with the same `client_id` in the same session is answered with `accepted` and not asked again.
-    """
-
-    session_id: str
-    text: str
-    client_id: str
-
-
-class Abort(msgspec.Struct, frozen=True, tag="abort", kw_only=True):
-    """Stop the session's running turn. What was generated so far is kept."""
-
-    session_id: str
-
-
-class NewSession(msgspec.Struct, frozen=True, tag="new_session", kw_only=True):
-    """Start an empty session; answered with `history`. It is stored with its first prompt."""
-
-
-class OpenSession(msgspec.Struct, frozen=True, tag="open_session", kw_only=True):
-    """Follow a session, in place of the one followed so far."""
-
-    id: str
-    epoch: str = ""
-    after_seq: int = 0
-
-
-class ListSessions(msgspec.Struct, frozen=True, tag="list_sessions", kw_only=True):
-    """Ask for `sessions`. It is also sent unasked whenever the list changes."""
-
-
-class DeleteSession(msgspec.Struct, frozen=True, tag="delete_session", kw_only=True):
-    """Delete a session and its messages; a running turn is stopped first."""
-
-    id: str
-
-
-ClientFrame = Prompt | Abort | NewSession | OpenSession | ListSessions | DeleteSession
+Phase = Literal["waiting", "loading", "queued", "prefill", "decode", "restarting", "retrying"]
 
 
 # What the server sends about the connection.
@@ -149,7 +58,8 @@ class Error(msgspec.Struct, frozen=True, tag="error", kw_only=True):
 
     code: str
     """`invalid_json`, `invalid_frame`, `empty_prompt`, `prompt_too_long`, `unknown_session`,
-    `storage_failed`."""
+    `unknown_message`, `unknown_call`, `already_settled`, `unknown_attachment`, `not_possible`,
+    `too_many_frames`, `storage_failed`."""
     message: str
     session_id: str | None = None
     client_id: str | None = None
@@ -166,6 +76,12 @@ class History(msgspec.Struct, frozen=True, tag="history", kw_only=True):
     seq: int
     title: str
     messages: list[Message]
+    """All of its branches, every message after its parent."""
+    leaf_id: str | None = None
+    """Where the current branch ends."""
+    summaries: list[Summary] = []
+    settings: SessionSettings = SessionSettings()
+    temporary: bool = False
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted", kw_only=True):
@@ -183,6 +99,80 @@ class TurnStart(msgspec.Struct, frozen=True, tag="turn_start", kw_only=True):
     seq: int
     prompt_id: str
     message: Message
+
+
+class StepStart(msgspec.Struct, frozen=True, tag="step_start", kw_only=True):
+    """The turn goes on: `ended` is complete, `message` is the next answer, empty and running."""
+
+    session_id: str
+    seq: int
+    ended: Message
+    message: Message
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning_delta", kw_only=True):
+    """Text to append to the running answer's reasoning."""
+
+    session_id: str
+    seq: int
+    message_id: str
+    text: str
+
+
+class ToolStart(msgspec.Struct, frozen=True, tag="tool_start", kw_only=True):
+    """The model has asked for a call. `call` replaces what was known of it; so in all frames of calls."""
+
+    session_id: str
+    seq: int
+    message_id: str
+    call: ToolCall
+
+
+class ToolApprovalRequest(msgspec.Struct, frozen=True, tag="tool_approval_request", kw_only=True):
+    """A call waits for `approval`, for as long as it takes."""
+
+    session_id: str
+    seq: int
+    message_id: str
+    call: ToolCall
+
+
+class ApprovalSettled(msgspec.Struct, frozen=True, tag="approval_settled", kw_only=True):
+    """A call that asked asks no more."""
+
+    session_id: str
+    seq: int
+    message_id: str
+    call: ToolCall
+
+
+class ToolUpdate(msgspec.Struct, frozen=True, tag="tool_update", kw_only=True):
+    """Output to append to a running call's result."""
+
+    session_id: str
+    seq: int
+    message_id: str
+    call_id: str
+    text: str
+
+
+class ToolEnd(msgspec.Struct, frozen=True, tag="tool_end", kw_only=True):
+    """A call has ended, or what it changed was undone."""
+
+    session_id: str
+    seq: int
+    message_id: str
+    call: ToolCall
+
+
+class Context(msgspec.Struct, frozen=True, tag="context", kw_only=True):
+    """How full the model's context window is; null right after older messages were summarized."""
+
+    session_id: str
+    seq: int
+    tokens: int | None
+    context_window: int | None
+    percent: float | None
 
 
 class Progress(msgspec.Struct, frozen=True, tag="progress", kw_only=True):
@@ -230,5 +220,20 @@ class TurnEnd(msgspec.Struct, frozen=True, tag="turn_end", kw_only=True):
     message: Message
 
 
-SessionFrame = Accepted | TurnStart | Progress | TextDelta | Blocks | TurnEnd
+SessionFrame = (
+    Accepted
+    | TurnStart
+    | StepStart
+    | Progress
+    | TextDelta
+    | ReasoningDelta
+    | Blocks
+    | ToolStart
+    | ToolApprovalRequest
+    | ApprovalSettled
+    | ToolUpdate
+    | ToolEnd
+    | Context
+    | TurnEnd
+)
 ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | SessionFrame

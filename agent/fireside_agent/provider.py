@@ -6,17 +6,19 @@ because the request asks for them with `return_progress`; a server that ignores 
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from fireside_agent.completions import (
     PHASES,
+    CallCollector,
     Chunk,
     ModelList,
     ModelRow,
@@ -26,7 +28,8 @@ from fireside_agent.completions import (
     read_chunk,
 )
 from fireside_agent.errors import ProviderError
-from fireside_agent.protocol import Phase, Receipt, Role
+from fireside_agent.messages import Receipt, Role, SamplingChoice
+from fireside_agent.protocol import Phase
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncOpenAI, AsyncStream
@@ -36,11 +39,80 @@ DEFAULT_RETRY_SECONDS = 1.0
 MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.1, 30.0
 
 
+RETRIES_AFTER_S = (0.5, 2.0, 6.0)
+"""Pauses before a request that has brought nothing yet is made again."""
+
+FIRST_WITHIN_S = 900.0
+"""A server that shows no progress may read a long prompt for minutes."""
+
+NEXT_WITHIN_S = 120.0
+
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses after which trying again may help."""
+
+
+class CalledFunction(TypedDict):
+    name: str
+    arguments: str
+
+
+class MadeCall(TypedDict):
+    """A call in an answer that is sent back."""
+
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+
+
 class ChatMessage(TypedDict):
     """A message as `/v1/chat/completions` takes it."""
 
-    role: Role | Literal["system"]
+    role: Role | Literal["system", "tool"]
     content: str
+    tool_calls: NotRequired[list[MadeCall]]
+    tool_call_id: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of the model.
+
+    Attributes:
+        tools: in OpenAI's form.
+        thinking: whether it may; None for the model's default.
+        background: others' requests go first.
+    """
+
+    messages: list[ChatMessage]
+    tools: Sequence[dict[str, Any]] = ()
+    sampling: SamplingChoice = field(default_factory=SamplingChoice)
+    thinking: bool | None = None
+    background: bool = False
+
+    def body(self, model: str) -> dict[str, Any]:
+        """The JSON of the request."""
+        body: dict[str, Any] = {
+            "model": model,
+            "messages": self.messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "return_progress": True,
+            **msgspec.to_builtins(self.sampling),
+        }
+        if self.tools:
+            body["tools"] = list(self.tools)
+        if self.thinking is not None:
+            body["chat_template_kwargs"] = {"enable_thinking": self.thinking}
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a provider waits for a server, in seconds, and how often it asks again."""
+
+    retries_after: Sequence[float] = RETRIES_AFTER_S
+    first_within: float = FIRST_WITHIN_S
+    next_within: float = NEXT_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +120,29 @@ class AnswerText:
     """A piece of the answer's Markdown."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReasoning:
+    """A piece of what the model thinks."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A call that the model wants; `arguments` is JSON if the model is right."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCalls:
+    """All calls of an answer, once they are whole."""
+
+    calls: list[AskedCall]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +163,11 @@ class AnswerEnd:
     receipt: Receipt
 
 
-AnswerEvent = AnswerText | AnswerProgress | AnswerEnd
+AnswerEvent = AnswerText | AnswerReasoning | AnswerCalls | AnswerProgress | AnswerEnd
+
+
+class PassingError(ProviderError):
+    """Asking again may help."""
 
 
 class ModelLoadingError(ProviderError):
@@ -80,10 +179,18 @@ class ModelLoadingError(ProviderError):
 
 
 class Provider:
-    """The server at `base_url` (ends in `/v1`). `openai` is imported with the first request."""
+    """The server at `base_url` (ends in `/v1`). `openai` is imported with the first request.
 
-    def __init__(self, base_url: str, api_key: str) -> None:
+    Args:
+        own_server: it is Fireside's and knows `priority`; another one may take that for a number.
+    """
+
+    def __init__(
+        self, base_url: str, api_key: str, own_server: bool = True, patience: Patience | None = None
+    ) -> None:
         self._base_url = base_url
+        self._own_server = own_server
+        self._patience = patience or Patience()
         self._api_key = api_key
         self._client: AsyncOpenAI | None = None
         self._opening = asyncio.Lock()
@@ -97,41 +204,70 @@ class Provider:
             raise ProviderError(f"The model server at {self._base_url} lists no model.")
         return models.data[0]
 
-    async def answer(self, messages: list[ChatMessage]) -> AsyncGenerator[AnswerEvent]:
-        """Ask; waits while the model is loading. Ends with AnswerEnd or raises ProviderError.
+    async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
+        """Ask; waits while the model is loading, and asks again where nothing came and that may help.
 
-        Nothing is asked twice: once the server has taken the request, a failure ends the answer.
+        Ends with AnswerEnd or raises ProviderError. Nothing is asked twice once something has come.
         """
+        pauses = iter(self._patience.retries_after)
         while True:
+            begun = False
             try:
-                stream = await self._ask(messages)
-                break
+                async with aclosing(self._answer_once(question)) as events:
+                    async for event in events:
+                        begun = begun or not isinstance(event, AnswerProgress)
+                        yield event
+                return
             except ModelLoadingError as loading:
                 yield AnswerProgress("loading")
                 await asyncio.sleep(loading.retry_seconds)
+            except PassingError:
+                pause = None if begun else next(pauses, None)
+                if pause is None:
+                    raise
+                yield AnswerProgress("retrying")
+                await asyncio.sleep(pause)
+
+    async def text(self, question: Question) -> str:
+        """The whole text of an answer, without what was thought. Raises ProviderError."""
+        async with aclosing(self.answer(question)) as events:
+            return "".join([event.text async for event in events if isinstance(event, AnswerText)])
+
+    async def _answer_once(self, question: Question) -> AsyncGenerator[AnswerEvent]:
+        stream = await self._ask(question)
         yield AnswerProgress("waiting")
         async with stream:
             with self._explained():
-                async for event in _events(stream):
+                async for event in _events(self._in_time(stream)):
                     yield event
+
+    async def _in_time(self, stream: AsyncIterator[object]) -> AsyncGenerator[object]:
+        """The stream's items; a server that says nothing for too long is given up."""
+        within = self._patience.first_within
+        while True:
+            try:
+                async with asyncio.timeout(within):
+                    item = await anext(stream)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise ProviderError(f"The model server said nothing for {within:g} s.") from None
+            yield item
+            within = self._patience.next_within
 
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
             self._client = None
 
-    async def _ask(self, messages: list[ChatMessage]) -> "AsyncStream[object]":
+    async def _ask(self, question: Question) -> "AsyncStream[object]":
         model = await self.model_info()
         client = await self._connected()
         from openai import AsyncStream
 
-        body = {
-            "model": model.id,
-            "messages": messages,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "return_progress": True,
-        }
+        body = question.body(model.id)
+        if self._own_server:
+            body["priority"] = "background" if question.background else "interactive"
         with self._explained():
             return await client.post(
                 "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]
@@ -154,7 +290,7 @@ class Provider:
             raise self._refused(error) from error
         except openai.APIConnectionError as error:
             reason = str(error.__cause__ or "") or error.message
-            raise ProviderError(f"The connection to {self._base_url} failed: {reason}") from error
+            raise PassingError(f"The connection to {self._base_url} failed: {reason}") from error
         except openai.APIError as error:
             raise ProviderError(f"The model server gave up: {_words(error)}") from error
         except (json.JSONDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
@@ -168,14 +304,18 @@ class Provider:
         retry_after = error.response.headers.get("retry-after")
         if error.status_code == 503 and retry_after is not None:
             return ModelLoadingError(message, _seconds(retry_after))
-        return ProviderError(message)
+        return PassingError(message) if error.status_code in _PASSING else ProviderError(message)
 
 
 async def _events(stream: AsyncIterator[object]) -> AsyncGenerator[AnswerEvent]:
     model, finish_reason, usage = "", None, Usage()
-    joiner = SurrogateJoiner()
+    joiner, thoughts, calls = SurrogateJoiner(), SurrogateJoiner(), CallCollector()
     async for data in stream:
         chunk = read_chunk(data)
+        if thought := thoughts.feed(chunk.reasoning):
+            yield AnswerReasoning(thought)
+        for piece in chunk.calls:
+            calls.feed(piece)
         if progress := _progress(chunk):
             yield progress
         if text := joiner.feed(chunk.text):
@@ -186,7 +326,9 @@ async def _events(stream: AsyncIterator[object]) -> AsyncGenerator[AnswerEvent]:
     if text := joiner.flush():
         yield AnswerText(text)
     if finish_reason is None:
-        raise ProviderError("The model server closed the stream before the answer had ended.")
+        raise PassingError("The model server closed the stream before the answer had ended.")
+    if whole := [AskedCall(*call) for call in calls.calls(lambda: f"call_{secrets.token_hex(8)}")]:
+        yield AnswerCalls(whole)
     yield AnswerEnd(make_receipt(model, finish_reason, usage))
 
 

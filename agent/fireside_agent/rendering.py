@@ -9,7 +9,7 @@ import msgspec
 
 from fireside_agent.markdown import render_blocks
 from fireside_agent.markdown_stream import Change, StreamRenderer
-from fireside_agent.protocol import Message
+from fireside_agent.messages import Message
 
 T = TypeVar("T")
 

@@ -4,18 +4,30 @@ The turn belongs to the session, not to a socket: it goes on when every tab is c
 """
 
 import asyncio
+import logging
 import time
-from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
+from msgspec.structs import replace
+
+from fireside_agent.client_frames import Approval, AttachedFile, Prompt
+from fireside_agent.compaction import compact
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import AgentError, FrameRefusedError
-from fireside_agent.loop import Services, Turn, new_id
-from fireside_agent.protocol import Accepted, Message, TurnStatus
+from fireside_agent.messages import Attachment, FileChange, Message, SessionSettings
+from fireside_agent.protocol import Accepted, ToolEnd, TurnStatus
+from fireside_agent.queue import PromptQueue
+from fireside_agent.services import Services, new_id
 from fireside_agent.store.sessions import make_title
+from fireside_agent.titles import retitle
+from fireside_agent.turn import Turn, unfinished_call
+
+logger = logging.getLogger(__name__)
 
 MAX_PROMPT_CHARACTERS = 1_000_000
+MAX_ATTACHMENTS = 20
 
 
 def unknown_session(session_id: str) -> FrameRefusedError:
@@ -30,10 +42,10 @@ class LiveSession:
     def __init__(self, conversation: Conversation, services: Services) -> None:
         self.conversation = conversation
         self._services = services
-        self._queue: deque[str] = deque()
+        self._queue = PromptQueue(conversation, services.store)
         self._turn: Turn | None = None
         self._runner: asyncio.Task[None] | None = None
-        self._asks: set[asyncio.Task[str]] = set()
+        self._background: set[asyncio.Task[Any]] = set()
         self._halts = 0
         self._closed: AgentError | None = None
 
@@ -44,23 +56,122 @@ class LiveSession:
     @property
     def idle(self) -> bool:
         """Nothing happens in it and nobody follows it: it can leave memory."""
-        return not (self.conversation.followers or self._runner or self._asks or self._halts)
+        return not (self.conversation.followers or self._runner or self._background or self._halts)
 
-    async def ask(self, text: str, client_id: str) -> str:
+    async def ask(self, prompt: Prompt) -> str:
         """Store the prompt and queue it, or find it by its `client_id`; returns the `accepted` frame.
 
         Goes through even if the caller is cancelled. Raises FrameRefusedError or StorageError.
         """
-        _check_prompt(text, client_id)
-        asking = asyncio.create_task(self._ask(text, client_id))
-        self._asks.add(asking)
-        asking.add_done_callback(self._asks.discard)
-        return await asyncio.shield(asking)
+        _check_prompt(prompt.text, prompt.client_id, bool(prompt.attachments))
+        return await asyncio.shield(self._in_background(self._ask(prompt)))
 
     def abort(self) -> None:
         """Stop the running turn, if there is one. The queue goes on."""
         if self._turn is not None:
             self._turn.stop("aborted")
+
+    def resume(self) -> None:
+        """Go on where a call waited for the person when Fireside ended."""
+        transcript = self.conversation.transcript
+        asking = [m for m in transcript if any(call.status == "asking" for call in m.tools)]
+        if not asking or self._runner is not None:
+            return
+        for message in transcript:
+            if message.status == "queued":
+                self._queue.add(message.id)
+        self._runner = asyncio.create_task(self._run_queue(asking[-1].id))
+
+    def rule(self, approval: Approval) -> None:
+        """Decide about a call that asks. Raises FrameRefusedError."""
+        if self.conversation.transcript.with_call(approval.call_id) is None:
+            raise unfinished_call(approval.call_id)
+        if self._turn is None:
+            raise FrameRefusedError("already_settled", "This call is not waiting for a decision any more.")
+        self._turn.rule(approval)
+
+    async def regenerate(self, message_id: str) -> None:
+        """Ask a prompt again, for an answer beside those it has. Raises FrameRefusedError."""
+        message = self._message(message_id)
+        if message.role != "user":
+            raise FrameRefusedError("not_possible", "Only a prompt can be answered again.")
+        self._refuse_while_busy()
+        self._queue.add(message_id)
+        self._go_on()
+
+    async def select(self, message_id: str) -> None:
+        """Make the branch through a message the current one. Raises FrameRefusedError or StorageError."""
+        self._message(message_id)
+        self._refuse_while_busy()
+        async with self.conversation.adding:
+            leaf_id = self.conversation.transcript.newest_end(message_id)
+            await self._services.store.set_leaf(self.conversation.id, leaf_id)
+            self.conversation.transcript.leaf_id = leaf_id
+            self.conversation.resync()
+
+    async def edit_queued(self, message_id: str, text: str) -> None:
+        """Change a prompt that waits; an empty text removes it. Raises FrameRefusedError or StorageError."""
+        async with self.conversation.adding:
+            if message_id not in self._queue:
+                raise FrameRefusedError("not_possible", "This prompt is not waiting any more.")
+            if text.strip():
+                _check_prompt(text, "known", attached=False)
+                await self._queue.edit(message_id, text, await self._services.rendering.blocks(text))
+            else:
+                await self._queue.remove(message_id)
+            self.conversation.resync()
+
+    async def change_settings(self, settings: SessionSettings) -> None:
+        """Answer otherwise from the next turn on. Raises StorageError."""
+        await self._services.store.set_settings(self.conversation.id, settings)
+        self.conversation.facts.settings = settings
+        self.conversation.resync()
+
+    async def rename(self, title: str) -> None:
+        """Give a title that stays. Raises StorageError."""
+        facts = self.conversation.facts
+        await self._services.store.set_title(self.conversation.id, make_title(title), "person")
+        facts.title, facts.titled_by = make_title(title), "person"
+        self.conversation.resync()
+        self._services.sessions_changed()
+
+    async def undo_change(self, call_id: str, path: str) -> None:
+        """Undo what a call did to a file. Raises ToolError, FrameRefusedError or StorageError."""
+        message = self.conversation.transcript.with_call(call_id)
+        call = next((c for c in message.tools if c.call_id == call_id), None) if message else None
+        change = next((c for c in call.changes if c.path == path and not c.undone), None) if call else None
+        if message is None or call is None or change is None:
+            raise FrameRefusedError("unknown_call", f"There is no change of {path!r} to undo.")
+        undone = await asyncio.to_thread(self._undo, change)
+        changes = [undone if other is change else other for other in call.changes]
+        new = replace(call, changes=changes)
+        current = self.conversation.transcript[message.id]
+        tools = [new if other.call_id == call_id else other for other in current.tools]
+        current = replace(current, tools=tools)
+        self.conversation.transcript.set(current)
+        await self._services.store.save_answer(self.conversation.id, current)
+        session_id = self.conversation.id
+        self.conversation.emit(
+            lambda seq: ToolEnd(session_id=session_id, seq=seq, message_id=current.id, call=new)
+        )
+
+    def _undo(self, change: FileChange) -> FileChange:
+        # An imported chat may name any file as changed.
+        self._services.toolbox.workspace.resolve(change.path)
+        return self._services.toolbox.journal.undo(change)
+
+    async def compact(self) -> None:
+        """Let a summary stand for older messages. Raises AgentError."""
+        self._refuse_while_busy()
+        transcript = self.conversation.transcript
+        await compact(self.conversation, self._services, transcript.path_to(transcript.leaf_id))
+
+    async def undo_compact(self, summary_id: str) -> None:
+        """Raises StorageError."""
+        facts = self.conversation.facts
+        await self._services.store.remove_summary(summary_id)
+        facts.summaries = [summary for summary in facts.summaries if summary.id != summary_id]
+        self.conversation.resync()
 
     @asynccontextmanager
     async def halted(self, status: TurnStatus) -> AsyncGenerator[None]:
@@ -81,58 +192,126 @@ class LiveSession:
         """Ask none of the prompts that wait; whoever asks from now on gets `reason`. Only while halted."""
         self._closed = reason
         self._queue.clear()
+        for task in self._background:
+            if task.get_name() == "title":
+                task.cancel()
 
-    async def _ask(self, text: str, client_id: str) -> str:
+    async def _ask(self, prompt: Prompt) -> str:
         conversation = self.conversation
         async with conversation.adding:
             if self._closed is not None:
                 raise self._closed
-            message = conversation.transcript.by_client_id(client_id) or await self._add(text, client_id)
+            message = conversation.transcript.by_client_id(prompt.client_id) or await self._add(prompt)
             frame = conversation.emit(
                 lambda seq: Accepted(session_id=conversation.id, seq=seq, message=message)
             )
         self._go_on()
         return frame
 
-    async def _add(self, text: str, client_id: str) -> Message:
-        transcript = self.conversation.transcript
-        prompt = Message(
+    async def _add(self, prompt: Prompt) -> Message:
+        conversation, transcript = self.conversation, self.conversation.transcript
+        message = Message(
             id=new_id(),
             role="user",
-            text=text,
-            html=await self._services.rendering.blocks(text),
+            text=prompt.text,
+            html=await self._services.rendering.blocks(prompt.text),
             status="queued",
             created_at=time.time(),
-            parent_id=transcript.last_id,
-            client_id=client_id,
+            parent_id=self._parent(prompt),
+            client_id=prompt.client_id,
+            attachments=await self._attached(prompt.attachments),
+            steering=prompt.steer and self.running,
         )
-        title = self.conversation.title if transcript.last_id else make_title(text)
-        await self._services.store.add_prompt(self.conversation.id, title, prompt)
-        self.conversation.title = title
-        transcript.set(prompt)
-        self._queue.append(prompt.id)
+        facts, is_first = conversation.facts, transcript.leaf_id is None
+        title = make_title(prompt.text) if is_first and facts.titled_by == "prompt" else facts.title
+        await self._services.store.add_prompt(conversation.id, title, message, facts.settings)
+        facts.title = title
+        transcript.add_prompt(message)
+        self._queue.add(message.id)
         self._services.sessions_changed()
-        return prompt
+        return message
+
+    def _parent(self, prompt: Prompt) -> str | None:
+        if not prompt.first and prompt.after is None:
+            return self.conversation.transcript.leaf_id
+        self._refuse_while_busy()
+        return None if prompt.first or prompt.after is None else self._message(prompt.after).id
+
+    async def _attached(self, files: list[AttachedFile]) -> list[Attachment]:
+        if len(files) > MAX_ATTACHMENTS:
+            raise FrameRefusedError(
+                "not_possible", f"A message can have {MAX_ATTACHMENTS} files; this one has {len(files)}."
+            )
+        known = {a.sha256: a for a in await self._services.attachments.find([f.sha256 for f in files])}
+        missing = next((file.name for file in files if file.sha256 not in known), None)
+        if missing is not None:
+            raise FrameRefusedError("unknown_attachment", f"{missing} is not here any more. Attach it again.")
+        return [replace(known[file.sha256], name=file.name) for file in files]
+
+    def _message(self, message_id: str) -> Message:
+        message = self.conversation.transcript.get(message_id)
+        if message is None:
+            raise FrameRefusedError("unknown_message", f"There is no message {message_id!r} in this chat.")
+        return message
+
+    def _refuse_while_busy(self) -> None:
+        if self._runner is not None or len(self._queue):
+            raise FrameRefusedError(
+                "not_possible", "An answer is being written. Wait for its end or stop it first."
+            )
+
+    def _in_background(self, work: Coroutine[Any, Any, Any], name: str = "ask") -> asyncio.Task[Any]:
+        task = asyncio.create_task(work, name=name)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
 
     def _go_on(self) -> None:
-        if self._queue and self._runner is None and not self._halts:
+        if len(self._queue) and self._runner is None and not self._halts:
             self._runner = asyncio.create_task(self._run_queue())
 
-    async def _run_queue(self) -> None:
+    async def _run_queue(self, resumed: str | None = None) -> None:
         try:
-            while self._queue and not self._halts:
-                self._turn = Turn(self.conversation, self._services, self._queue.popleft())
-                await self._turn.run()
+            while (resumed or len(self._queue)) and not self._halts:
+                prompt_id = resumed or self._queue.pop()
+                self._turn = Turn(
+                    self.conversation, self._services, prompt_id, self._take_steering, resumed=resumed
+                )
+                resumed = None
+                outcome = await self._turn.run()
                 self._turn = None
+                if outcome is None:
+                    continue
+                if outcome.status == "done" and self._services.titles and not self._halts:
+                    self._retitle()
         finally:
             self._turn = None
             self._runner = None
 
+    async def _take_steering(self, answer_id: str) -> str | None:
+        async with self.conversation.adding:
+            prompt_id = await self._queue.take_steering(answer_id)
+            if prompt_id is not None:
+                self.conversation.resync()
+            return prompt_id
 
-def _check_prompt(text: str, client_id: str) -> None:
+    def _retitle(self) -> None:
+        facts = self.conversation.facts
+        if facts.titled_by == "prompt" and not facts.temporary:
+            self._in_background(self._try_retitle(), "title")
+
+    async def _try_retitle(self) -> None:
+        try:
+            await retitle(self.conversation, self._services)
+        except AgentError as error:
+            # The prompt's first line stays the title, which is good enough.
+            logger.info("no title for %s: %s", self.conversation.id, error)
+
+
+def _check_prompt(text: str, client_id: str, attached: bool) -> None:
     if not client_id:
         raise FrameRefusedError("invalid_frame", "client_id is empty; choose a new one for each prompt.")
-    if not text.strip():
+    if not text.strip() and not attached:
         raise FrameRefusedError("empty_prompt", "The message is empty. Type something to ask.")
     if len(text) > MAX_PROMPT_CHARACTERS:
         raise FrameRefusedError(

@@ -1,26 +1,43 @@
 """`/ws`: JSON frames between a client and its sessions."""
 
 import asyncio
+import time
 
 import msgspec
 from quart import Blueprint, Response, Websocket, websocket
 
 from fireside_agent.agent import Agent
-from fireside_agent.conversation import encode
-from fireside_agent.errors import FrameRefusedError, StorageError
-from fireside_agent.outbox import Outbox
-from fireside_agent.protocol import (
-    PROTOCOL_VERSION,
+from fireside_agent.client_frames import (
     Abort,
+    Approval,
+    ChangeSettings,
     ClientFrame,
+    Compact,
     DeleteSession,
-    Error,
-    Hello,
+    EditQueued,
+    ForkSession,
     ListSessions,
+    MarkSession,
     NewSession,
     OpenSession,
     Prompt,
+    Regenerate,
+    RenameSession,
+    RestoreSession,
+    SelectBranch,
+    SessionWish,
+    UndoChange,
+    UndoCompact,
 )
+from fireside_agent.conversation import encode
+from fireside_agent.errors import AgentError, FrameRefusedError, StorageError
+from fireside_agent.outbox import Outbox
+from fireside_agent.protocol import PROTOCOL_VERSION, Error, Hello
+from fireside_agent.session import LiveSession
+
+FRAMES_AT_ONCE = 200
+FRAMES_PER_SECOND = 50.0
+"""A page sends a few; a program that floods is told so, and its frames are not acted upon."""
 
 GOING_AWAY = 1001
 
@@ -47,6 +64,25 @@ def create_blueprint(agent: Agent) -> Blueprint:
     return blueprint
 
 
+class Allowance:
+    """A token bucket: `most` at once, `per_second` in the long run."""
+
+    def __init__(self, most: float, per_second: float) -> None:
+        self._most = self._left = most
+        self._per_second = per_second
+        self._at = time.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more is allowed now."""
+        now = time.monotonic()
+        self._left = min(self._most, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
 class Connection:
     """One client's socket: a task that receives, a task that sends, and what waits between them."""
 
@@ -57,6 +93,7 @@ class Connection:
         self._decoder = msgspec.json.Decoder(ClientFrame)
         self._tasks: list[asyncio.Task[None]] = []
         self._closed = asyncio.Event()
+        self._allowance = Allowance(FRAMES_AT_ONCE, FRAMES_PER_SECOND)
 
     async def run(self) -> None:
         """Serve until the client is gone, stops reading, or the agent closes."""
@@ -97,6 +134,9 @@ class Connection:
             if not isinstance(message, str):
                 self._refuse("invalid_frame", "Binary messages are not understood; send JSON as text.")
                 continue
+            if not self._allowance.take():
+                self._refuse("too_many_frames", "Too many frames in too short a time; this one was dropped.")
+                continue
             try:
                 frame = self._decoder.decode(message)
             except msgspec.ValidationError as error:
@@ -115,27 +155,60 @@ class Connection:
             self._refuse(error.code, str(error), session_id, client_id)
         except StorageError as error:
             self._refuse("storage_failed", str(error), session_id, client_id)
+        except AgentError as error:
+            self._refuse("not_possible", str(error), session_id, client_id)
 
     async def _act(self, frame: ClientFrame) -> None:
         match frame:
             case Prompt():
                 await self._ask(frame)
-            case Abort(session_id=session_id):
-                (await self._agent.hub.get(session_id)).abort()
-            case NewSession():
-                conversation = self._agent.hub.new().conversation
-                self.outbox.follow(conversation, [conversation.history()])
             case OpenSession():
                 conversation = (await self._agent.hub.get(frame.id)).conversation
                 self.outbox.follow(conversation, conversation.missed(frame.epoch, frame.after_seq))
+            case NewSession():
+                self._show(self._agent.hub.new(frame.settings, temporary=frame.temporary))
+            case ForkSession():
+                self._show(await self._agent.hub.fork(frame.id, frame.message_id))
             case ListSessions():
                 self.outbox.latest("sessions", await self._agent.list_sessions())
-            case DeleteSession(id=session_id):
-                await self._agent.delete_session(session_id)
+            case RenameSession():
+                await self._agent.hub.rename(frame.id, frame.title)
+            case MarkSession():
+                await self._agent.hub.mark(frame.id, frame.pinned, frame.archived)
+            case DeleteSession():
+                await self._agent.delete_session(frame.id)
+            case RestoreSession():
+                await self._agent.hub.restore(frame.id)
+            case _:
+                await self._act_in(await self._agent.hub.get(frame.session_id), frame)
+
+    async def _act_in(self, session: LiveSession, frame: SessionWish) -> None:
+        match frame:
+            case Abort():
+                session.abort()
+            case Regenerate():
+                await session.regenerate(frame.message_id)
+            case SelectBranch():
+                await session.select(frame.message_id)
+            case EditQueued():
+                await session.edit_queued(frame.message_id, frame.text)
+            case Approval():
+                session.rule(frame)
+            case UndoChange():
+                await session.undo_change(frame.call_id, frame.path)
+            case Compact():
+                await session.compact()
+            case UndoCompact():
+                await session.undo_compact(frame.summary_id)
+            case ChangeSettings():
+                await session.change_settings(frame.settings)
+
+    def _show(self, session: LiveSession) -> None:
+        self.outbox.follow(session.conversation, [session.conversation.history()])
 
     async def _ask(self, prompt: Prompt) -> None:
         session = await self._agent.hub.get(prompt.session_id)
-        accepted = await session.ask(prompt.text, prompt.client_id)
+        accepted = await session.ask(prompt)
         if self.outbox.following is not session.conversation:
             self.outbox.reply(accepted)
 

@@ -18,8 +18,9 @@ from fireside.http.errors import install_error_handlers
 from fireside.http.security import Gate, HostPolicy, install_headers
 from fireside.runtime import LocalEngine
 from fireside.web import metrics, page, status
-from fireside_agent.agent import Agent
-from fireside_agent.socket import create_blueprint as agent_blueprint
+from fireside_agent import routes as agent_routes
+from fireside_agent.agent import Agent, AgentConfig
+from fireside_agent.assembly import AgentFolders
 
 _MAX_BODY = 64 * 1024 * 1024
 
@@ -70,9 +71,9 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
     quart.register_blueprint(status.create_blueprint(source))
     agent = None
     if not config.api_only:
-        host, port = private_address
-        agent = Agent(config.home.database, f"http://{host}:{port}/v1", private_key, epoch)
-        quart.register_blueprint(agent_blueprint(agent))
+        agent = _agent(config, private_address, private_key, epoch)
+        for blueprint in agent_routes.create_blueprints(agent):
+            quart.register_blueprint(blueprint)
         quart.register_blueprint(page.create_blueprint(page.frontend_folder()))
     hosts = HostPolicy.of((*config.allow_hosts, config.host))
     gate = Gate(quart, hosts, private_address, private_key)
@@ -90,6 +91,22 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
             await part.close()
 
     return Application(gate, run, close, local.kill if local else _nothing)
+
+
+def _agent(config: ServeConfig, address: tuple[str, int], key: str, epoch: str) -> Agent:
+    host, port = address
+    folders = AgentFolders(config.home.root, config.home.wiki, page.docs_folder(), config.workspace)
+    return Agent(
+        AgentConfig(
+            database=config.home.database,
+            base_url=f"http://{host}:{port}/v1",
+            api_key=key,
+            epoch=epoch,
+            folders=folders,
+            own_server=config.upstream is None,
+            max_steps=config.max_steps,
+        )
+    )
 
 
 def _quart() -> Quart:

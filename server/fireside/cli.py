@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from fireside import __version__
-from fireside.config import DEFAULT_HOST, DEFAULT_PORT, MAX_QUEUE, MAX_ROWS, ServeConfig, parse_size
+from fireside.config import (
+    DEFAULT_HOST,
+    DEFAULT_PORT,
+    MAX_QUEUE,
+    MAX_ROWS,
+    MAX_STEPS,
+    ServeConfig,
+    parse_size,
+)
+from fireside.memory_cli import memory
 from fireside.paths import Home
 
 
@@ -151,6 +160,22 @@ def main() -> None:
     "Default: 8 GB, or a quarter of what the model leaves.",
 )
 @click.option(
+    "--workspace",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    metavar="DIR",
+    help="A folder that the agent's tools may look at and, when you allow it, change, beside "
+    "FIRESIDE_HOME/workspace. May be given several times.",
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    default=MAX_STEPS,
+    show_default=True,
+    metavar="N",
+    help="Answers that the agent may make to one prompt, each after its tools have run.",
+)
+@click.option(
     "--log-prompts",
     is_flag=True,
     help="Put the texts of prompts and answers into the request log, FIRESIDE_HOME/logs/requests.jsonl.",
@@ -169,7 +194,7 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
     from fireside.http.listening import CannotListen, Listener
     from fireside.instance import AlreadyRunning
     from fireside.serve import open_browser, run
-    from fireside_agent.errors import StorageError
+    from fireside_agent.errors import AgentError
 
     wants_browser = config.open_browser and not config.api_only and sys.stdout.isatty()
 
@@ -186,7 +211,7 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
         if wants_browser and error.holder.address and error.holder.address.startswith("http"):
             open_browser(error.holder.address)
         raise click.ClickException(str(error)) from error
-    except (CannotListen, UpstreamError, StorageError) as error:
+    except (CannotListen, UpstreamError, AgentError) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -205,6 +230,9 @@ def _sizes_as_understood(config: ServeConfig) -> str:
         if size is not None
     ]
     return f"  {', '.join(words)}" if words else ""
+
+
+main.add_command(memory)
 
 
 if __name__ == "__main__":

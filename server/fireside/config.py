@@ -12,6 +12,7 @@ from fireside.paths import Home
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8080
 MAX_ROWS = 8
+MAX_STEPS = 25
 MAX_QUEUE = 256
 
 _SIZE = re.compile(r"(?P<number>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
@@ -48,6 +49,8 @@ class ServeConfig:
         temperature, top_p, top_k, max_tokens, thinking: where a request says nothing; None: the model.
         log_prompts: whether the request log has the texts of prompts and answers.
         lane_debug: tell on standard error which lane each request takes, and why.
+        workspace: folders that the agent's tools may use beside the one in `home`.
+        max_steps: of one turn of the agent.
         core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
             the folder that Fireside was started in.
     """
@@ -73,4 +76,6 @@ class ServeConfig:
     max_queue: int = MAX_QUEUE
     log_prompts: bool = False
     lane_debug: bool = False
+    workspace: tuple[Path, ...] = ()
+    max_steps: int = MAX_STEPS
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

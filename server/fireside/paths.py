@@ -22,6 +22,12 @@ class Home:
         return self.root / "fireside.db"
 
     @property
+    def wiki(self) -> Path:
+        """The memory vault; `FIRESIDE_WIKI` puts it elsewhere."""
+        elsewhere = os.environ.get("FIRESIDE_WIKI")
+        return Path(elsewhere).expanduser().absolute() if elsewhere else self.root / "wiki"
+
+    @property
     def lock(self) -> Path:
         return self.root / "fireside.lock"
 

@@ -8,18 +8,28 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from quart import Quart
 from websockets.asyncio.client import ClientConnection, connect
 
 from agent.scripted import serving
-from fireside_agent.agent import Agent
+from fireside_agent.agent import Agent, AgentConfig
+from fireside_agent.assembly import AgentFolders
+from fireside_agent.protocol import SessionFrame
+from fireside_agent.provider import Patience
 from fireside_agent.socket import create_blueprint
 
 Frame = dict[str, Any]
 
+SESSION_FRAMES = frozenset(
+    str(frame.__struct_config__.tag)
+    for frame in get_args(SessionFrame)  # pyright: ignore
+)
+
 PATIENCE_SECONDS = 10.0
+PATIENCE = Patience(retries_after=(), first_within=5.0, next_within=5.0)
+"""Of the agent with its server; tests of trying again say so."""
 
 
 @dataclass
@@ -71,6 +81,10 @@ class Client:
         await self.send("prompt", session_id=self.session_id, text=text, client_id=client_id)
         return await self.until("accepted", lambda frame: frame["message"]["client_id"] == client_id)
 
+    def call(self, message_id: str, call_id: str) -> Frame:
+        """A call as it is shown now."""
+        return next(c for c in self.messages[message_id]["tools"] if c["call_id"] == call_id)
+
     def of(self, *kinds: str) -> list[Frame]:
         return [frame for frame in self.frames if frame["type"] in kinds]
 
@@ -81,7 +95,7 @@ class Client:
             case "history":
                 self.session_id, self.seq = frame["session_id"], frame["seq"]
                 self.messages = {message["id"]: message for message in frame["messages"]}
-            case "accepted" | "turn_start" | "progress" | "text_delta" | "blocks" | "turn_end":
+            case kind if kind in SESSION_FRAMES:
                 assert frame["session_id"] == self.session_id
                 assert frame["seq"] == self.seq + 1, f"{frame} after {self.seq}"
                 self.seq = frame["seq"]
@@ -97,6 +111,18 @@ class Client:
                     self.messages[frame["prompt_id"]]["status"] = "done"
             case "text_delta":
                 self.messages[frame["message_id"]]["text"] += frame["text"]
+            case "step_start":
+                for message in (frame["ended"], frame["message"]):
+                    self.messages[message["id"]] = message
+            case "reasoning_delta":
+                self.messages[frame["message_id"]]["reasoning"] += frame["text"]
+            case "tool_update":
+                call = self.call(frame["message_id"], frame["call_id"])
+                call["result"] += frame["text"]
+            case "tool_start" | "tool_approval_request" | "approval_settled" | "tool_end":
+                calls = {call["call_id"]: call for call in self.messages[frame["message_id"]]["tools"]}
+                calls[frame["call"]["call_id"]] = frame["call"]
+                self.messages[frame["message_id"]]["tools"] = list(calls.values())
             case "blocks":
                 shown = self.messages[frame["message_id"]]["html"]
                 shown[frame["start"] :] = frame["html"]
@@ -119,9 +145,18 @@ class Served:
             yield client
 
 
+def agent_config(database: Path, base_url: str, **changes: Any) -> AgentConfig:
+    """An agent's configuration beside its database: no titles, and a server is asked again at once."""
+    folders = AgentFolders(database.parent / "home", database.parent / "home" / "wiki")
+    fields: dict[str, Any] = {"api_key": "secret", "epoch": "epoch-1", "titles": False, "patience": PATIENCE}
+    return AgentConfig(database=database, base_url=base_url, folders=folders, **(fields | changes))
+
+
 @asynccontextmanager
-async def served_agent(database: Path, base_url: str, epoch: str = "epoch-1") -> AsyncIterator[Served]:
-    agent = Agent(database, base_url, "secret", epoch)
+async def served_agent(
+    database: Path, base_url: str, epoch: str = "epoch-1", **changes: Any
+) -> AsyncIterator[Served]:
+    agent = Agent(agent_config(database, base_url, epoch=epoch, **changes))
     app = Quart(__name__)
     app.register_blueprint(create_blueprint(agent))
     await agent.start()

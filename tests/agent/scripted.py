@@ -33,6 +33,23 @@ def progress_chunk(phase: str, **details: Any) -> dict[str, Any]:
     }
 
 
+def reasoning_chunk(text: str) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"reasoning_content": text}, "finish_reason": None}]}
+
+
+def call_chunks(name: str, arguments: Any, call_id: str = "call_1", index: int = 0) -> list[dict[str, Any]]:
+    """A call as servers stream it: id and name once, the arguments in two pieces."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    half = len(text) // 2
+
+    def chunk(call: dict[str, Any]) -> dict[str, Any]:
+        return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]}
+
+    head = {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
+    pieces = [{"index": index, "function": {"arguments": piece}} for piece in (text[:half], text[half:])]
+    return [chunk(call) for call in (head, *pieces)]
+
+
 def end_chunks(**fireside: Any) -> list[dict[str, Any]]:
     usage = {
         "prompt_tokens": 7,

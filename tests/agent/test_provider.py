@@ -13,24 +13,25 @@ import pytest
 from agent.scripted import CUT, Upstream
 from fireside_agent.completions import SurrogateJoiner
 from fireside_agent.errors import ProviderError
+from fireside_agent.messages import Message
 from fireside_agent.prompts import SYSTEM_PROMPT, build_messages
-from fireside_agent.protocol import Message
 from fireside_agent.provider import (
     AnswerEnd,
     AnswerEvent,
     AnswerProgress,
     AnswerText,
-    ChatMessage,
     ModelLoadingError,
+    Patience,
     Provider,
+    Question,
 )
 
-QUESTION: list[ChatMessage] = [{"role": "user", "content": "Hello?"}]
+QUESTION = Question([{"role": "user", "content": "Hello?"}])
 
 
 @pytest.fixture
 async def provider(upstream: Upstream) -> AsyncIterator[Provider]:
-    provider = Provider(upstream.base_url, "secret")
+    provider = Provider(upstream.base_url, "secret", patience=Patience(retries_after=()))
     yield provider
     await provider.close()
 
@@ -50,10 +51,11 @@ async def test_an_answer_is_text_then_an_end(provider: Provider, upstream: Upstr
     assert isinstance(events[-1], AnswerEnd)
     assert upstream.requests[0] == {
         "model": "scripted-1",
-        "messages": QUESTION,
+        "messages": QUESTION.messages,
         "stream": True,
         "stream_options": {"include_usage": True},
         "return_progress": True,
+        "priority": "interactive",
     }
 
 
@@ -124,7 +126,7 @@ async def test_nobody_listening_is_named_with_the_address() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         base_url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-        provider = Provider(base_url, "")
+        provider = Provider(base_url, "", patience=Patience(retries_after=()))
         with pytest.raises(ProviderError, match=base_url):
             await events_of(provider)
         await provider.close()

@@ -11,7 +11,7 @@ import pytest
 from agent.harness import Client, Served, eventually, served_agent
 from agent.scripted import Upstream
 from fireside_agent import outbox
-from fireside_agent.conversation import Conversation
+from fireside_agent.conversation import Conversation, Facts
 from fireside_agent.hub import Hub
 from fireside_agent.outbox import Outbox
 from fireside_agent.protocol import TextDelta
@@ -145,7 +145,7 @@ async def test_idle_sessions_leave_memory_and_come_back_with_higher_numbers(
 
 
 def make_conversation() -> Conversation:
-    return Conversation("s1", "e1", "A title", Transcript(), 0)
+    return Conversation("s1", "e1", Transcript(), Facts("A title"), 0)
 
 
 def emit(conversation: Conversation, text: str) -> None:

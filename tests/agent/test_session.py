@@ -12,17 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from agent.harness import eventually
+from agent.harness import agent_config, eventually
 from agent.scripted import Upstream
+from fireside_agent.agent import Agent
+from fireside_agent.client_frames import Prompt
 from fireside_agent.errors import DatabaseClosedError, FrameRefusedError, StorageError
 from fireside_agent.hub import Hub
-from fireside_agent.loop import Services
-from fireside_agent.protocol import Message
-from fireside_agent.provider import AnswerEvent, AnswerText, ChatMessage, Provider
+from fireside_agent.messages import Message
+from fireside_agent.provider import AnswerEvent, AnswerText, Provider, Question
 from fireside_agent.rendering import Rendering
-from fireside_agent.store.database import Database
-from fireside_agent.store.migrations import migrate
-from fireside_agent.store.sessions import NEVER_ASKED, SessionStore
+from fireside_agent.services import Services
+from fireside_agent.session import LiveSession
+from fireside_agent.store.sessions import NEVER_ASKED
+
+
+async def ask(session: LiveSession, text: str, client_id: str) -> str:
+    return await session.ask(Prompt(session_id=session.conversation.id, text=text, client_id=client_id))
 
 
 class SlowRendering(Rendering):
@@ -41,12 +46,12 @@ class SlowRendering(Rendering):
 
 @pytest.fixture
 async def services(upstream: Upstream, database_path: Path) -> AsyncIterator[Services]:
-    database, provider, rendering = Database(database_path), Provider(upstream.base_url, ""), SlowRendering()
-    await database.open(migrate)
-    yield Services(SessionStore(database), provider, rendering, lambda: None)
-    await provider.close()
+    agent = Agent(agent_config(database_path, upstream.base_url))
+    await agent.start()
+    rendering = SlowRendering()
+    yield replace(agent.services, rendering=rendering, sessions_changed=lambda: None)
     rendering.close()
-    await database.close()
+    await agent.close()
 
 
 @pytest.fixture
@@ -60,7 +65,7 @@ async def stored_session(services: Services, upstream: Upstream) -> str:
     """A session with one prompt and its answer, not in memory of any other hub."""
     hub = Hub(services, "epoch-0")
     session = hub.new()
-    await session.ask("Hello?", "c1")
+    await ask(session, "Hello?", "c1")
     await eventually(lambda: not session.running and len(upstream.requests) == 1)
     await hub.close()
     return session.conversation.id
@@ -72,11 +77,11 @@ async def test_a_prompt_whose_asker_goes_away_is_stored_and_asked_once(
     session = hub.new()
     with closing(sqlite3.connect(database_path, isolation_level=None)) as holder:
         holder.execute("BEGIN IMMEDIATE")
-        asking = asyncio.create_task(session.ask("Hello?", "c1"))
+        asking = asyncio.create_task(ask(session, "Hello?", "c1"))
         await asyncio.sleep(0.05)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-    accepted = json.loads(await session.ask("Hello?", "c1"))
+    accepted = json.loads(await ask(session, "Hello?", "c1"))
     await eventually(lambda: not session.running and len(upstream.requests) == 1)
     assert accepted["message"]["client_id"] == "c1"
     assert [message.role for message in session.conversation.transcript] == ["user", "assistant"]
@@ -119,8 +124,8 @@ async def test_the_queue_goes_on_when_deleting_failed(
     monkeypatch.setattr(services.store, "delete", fail)
     hub = Hub(services, "epoch-1")
     session = hub.new()
-    await session.ask("first", "c1")
-    await session.ask("second", "c2")
+    await ask(session, "first", "c1")
+    await ask(session, "second", "c2")
     await eventually(lambda: upstream.open_streams == 1)
     with pytest.raises(StorageError):
         await hub.delete(session.conversation.id)
@@ -130,7 +135,7 @@ async def test_the_queue_goes_on_when_deleting_failed(
 
 async def test_a_session_deleted_twice_at_once_is_deleted_once(hub: Hub) -> None:
     session = hub.new()
-    await session.ask("Hello?", "c1")
+    await ask(session, "Hello?", "c1")
     outcomes = await asyncio.gather(
         hub.delete(session.conversation.id), hub.delete(session.conversation.id), return_exceptions=True
     )
@@ -143,15 +148,15 @@ async def test_a_prompt_that_comes_while_the_hub_closes_is_told_to_come_back(hub
     session = hub.new()
     await hub.close()
     with pytest.raises(DatabaseClosedError, match="stopping"):
-        await session.ask("Hello?", "c1")
+        await ask(session, "Hello?", "c1")
     with pytest.raises(DatabaseClosedError, match="stopping"):
-        await hub.new().ask("Hello?", "c1")
+        await ask(hub.new(), "Hello?", "c1")
 
 
 class BrokenProvider(Provider):
     """Has a fault of its own."""
 
-    async def answer(self, messages: list[ChatMessage]) -> AsyncGenerator[AnswerEvent]:
+    async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
         yield AnswerText("so far")
         raise ZeroDivisionError
 
@@ -159,8 +164,8 @@ class BrokenProvider(Provider):
 async def test_a_fault_of_ours_ends_the_turn_with_its_text_and_the_queue_goes_on(services: Services) -> None:
     hub = Hub(replace(services, provider=BrokenProvider("", "")), "epoch-1")
     session = hub.new()
-    await session.ask("first", "c1")
-    await session.ask("second", "c2")
+    await ask(session, "first", "c1")
+    await ask(session, "second", "c2")
     answers = [("so far", "error"), ("so far", "error")]
     transcript = session.conversation.transcript
     await eventually(lambda: [(m.text, m.status) for m in transcript if m.role == "assistant"] == answers)
@@ -200,7 +205,7 @@ async def test_the_hub_closes_even_when_the_disk_fails(
     monkeypatch.setattr(services.store, "interrupt_unfinished", fail)
     hub = Hub(services, "epoch-1")
     session = hub.new()
-    await session.ask("Hello?", "c1")
+    await ask(session, "Hello?", "c1")
     await eventually(lambda: upstream.open_streams == 1)
     await hub.close()
     assert [m.status for m in session.conversation.transcript] == ["done", "interrupted"]
@@ -208,7 +213,7 @@ async def test_the_hub_closes_even_when_the_disk_fails(
 
 async def test_a_turn_stopped_before_it_has_asked_asks_nothing(hub: Hub, upstream: Upstream) -> None:
     session = hub.new()
-    await session.ask("Hello?", "c1")
+    await ask(session, "Hello?", "c1")
     await asyncio.sleep(0)
     session.abort()
     await eventually(lambda: not session.running)

@@ -14,7 +14,7 @@ from quart import Quart
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from agent.harness import Client, Served, eventually, served_agent
+from agent.harness import Client, Served, agent_config, eventually, served_agent
 from agent.scripted import Upstream, serving
 from fireside_agent.agent import Agent
 from fireside_agent.errors import StorageError
@@ -33,7 +33,7 @@ def our_tasks() -> list[str]:
 
 
 async def test_the_first_frame_is_hello(client: Client) -> None:
-    assert client.frames[0] == {"type": "hello", "protocol": 1, "epoch": "epoch-1"}
+    assert client.frames[0] == {"type": "hello", "protocol": 2, "epoch": "epoch-1"}
 
 
 async def test_ready_names_the_first_model_of_the_server(served: Served) -> None:
@@ -186,7 +186,7 @@ async def test_a_long_session_can_be_deleted(client: Client) -> None:
 async def test_a_socket_may_open_before_the_agent_has_started(
     upstream: Upstream, database_path: Path
 ) -> None:
-    agent = Agent(database_path, upstream.base_url, "", "early")
+    agent = Agent(agent_config(database_path, upstream.base_url))
     app = Quart(__name__)
     app.register_blueprint(create_blueprint(agent))
     async with serving(app) as port, Served(agent, port).client() as client:
@@ -201,7 +201,7 @@ async def test_a_socket_may_open_before_the_agent_has_started(
 async def test_closing_says_goodbye_and_leaves_no_task_and_no_thread(
     upstream: Upstream, database_path: Path
 ) -> None:
-    agent = Agent(database_path, upstream.base_url, "", "e")
+    agent = Agent(agent_config(database_path, upstream.base_url))
     app = Quart(__name__)
     app.register_blueprint(create_blueprint(agent))
     upstream.scripts = [["partial ", forever]]
@@ -231,7 +231,7 @@ async def test_agents_can_be_started_and_closed_many_times(upstream: Upstream, t
 
     counts: list[int] = []
     for number in range(8):
-        agent = Agent(tmp_path / f"{number % 2}.db", upstream.base_url, "", "e")
+        agent = Agent(agent_config(tmp_path / f"{number % 2}.db", upstream.base_url))
         await agent.start()
         await agent.close()
         counts.append(open_files())
@@ -252,7 +252,7 @@ async def test_two_agents_live_in_one_process(upstream: Upstream, tmp_path: Path
 
 
 async def test_an_agent_that_cannot_start_leaves_nothing_behind(upstream: Upstream, tmp_path: Path) -> None:
-    agent = Agent(tmp_path / "nowhere" / "fireside.db", upstream.base_url, "", "e")
+    agent = Agent(agent_config(tmp_path / "nowhere" / "fireside.db", upstream.base_url))
     with pytest.raises(StorageError):
         await agent.start()
     await agent.close()

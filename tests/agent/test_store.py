@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from fireside_agent.errors import DatabaseClosedError, NewerDatabaseError, StorageError
-from fireside_agent.protocol import Message, Receipt
+from fireside_agent.messages import Message, Receipt
 from fireside_agent.store.database import Database
 from fireside_agent.store.migrations import BACKUPS_KEPT, STEPS, Step, migrate
 from fireside_agent.store.sessions import SessionStore, in_reading_order, make_title
@@ -61,7 +61,9 @@ def write(path: Path, content: bytes) -> None:
 
 
 def insert_session(connection: sqlite3.Connection) -> None:
-    connection.execute("INSERT INTO sessions VALUES ('s', 'Title', 1.0, 1.0)")
+    connection.execute(
+        "INSERT INTO sessions (id, title, created_at, modified_at) VALUES ('s', 'Title', 1.0, 1.0)"
+    )
 
 
 # The database
@@ -176,12 +178,12 @@ async def test_only_the_owner_can_read_chats(database: Database, database_path: 
 # Migrations
 
 
-def m002_stars(tables: object) -> None:
+def m900_stars(tables: object) -> None:
     tables.conn.execute("ALTER TABLE sessions ADD COLUMN starred INTEGER")  # type: ignore[attr-defined]
 
 
-def m002_broken(tables: object) -> None:
-    m002_stars(tables)
+def m900_broken(tables: object) -> None:
+    m900_stars(tables)
     raise ZeroDivisionError
 
 
@@ -207,7 +209,7 @@ async def test_an_old_database_is_copied_and_then_brought_up_to_date(database_pa
     with closing(sqlite3.connect(database_path)) as connection:
         insert_session(connection)
         connection.commit()
-    await open_with(database_path, *STEPS, m002_stars)
+    await open_with(database_path, *STEPS, m900_stars)
     columns = "SELECT name FROM pragma_table_info('sessions')"
     assert names(database_path, "SELECT id FROM sessions WHERE starred IS NULL") == ["s"]
     [backup] = backups(database_path)
@@ -219,15 +221,15 @@ async def test_an_old_database_is_copied_and_then_brought_up_to_date(database_pa
 async def test_a_step_that_fails_changes_nothing(database_path: Path) -> None:
     await open_with(database_path, *STEPS)
     with pytest.raises(ZeroDivisionError):
-        await open_with(database_path, *STEPS, m002_broken)
+        await open_with(database_path, *STEPS, m900_broken)
     assert "starred" not in names(database_path, "SELECT name FROM pragma_table_info('sessions')")
-    await open_with(database_path, *STEPS, m002_stars)
+    await open_with(database_path, *STEPS, m900_stars)
 
 
 async def test_a_database_of_a_newer_fireside_is_refused_untouched(database_path: Path) -> None:
-    await open_with(database_path, *STEPS, m002_stars)
+    await open_with(database_path, *STEPS, m900_stars)
     before = contents(database_path)
-    with pytest.raises(NewerDatabaseError, match=r"newer Fireside.*m002_stars"):
+    with pytest.raises(NewerDatabaseError, match=r"newer Fireside.*m900_stars"):
         await open_with(database_path, *STEPS)
     assert contents(database_path) == before
 
@@ -236,7 +238,7 @@ async def test_only_the_newest_backups_are_kept(database_path: Path) -> None:
     await open_with(database_path, *STEPS)
     for day in range(5):
         write(Path(f"{database_path}.backup-2020010{day}T000000-m000"), b"")
-    await open_with(database_path, *STEPS, m002_stars)
+    await open_with(database_path, *STEPS, m900_stars)
     kept = backups(database_path)
     assert len(kept) == BACKUPS_KEPT
     assert [path.name[19:27] for path in kept[:-1]] == ["20200103", "20200104"]
@@ -287,7 +289,9 @@ async def test_a_chain_of_thousands_of_messages_is_deleted(store: SessionStore, 
         for i in range(3000):
             parent = f"m{i - 1}" if i else None
             connection.execute(
-                "INSERT INTO messages VALUES (NULL, ?, 's', ?, 'user', 'done', '', NULL, NULL, NULL, 0, 0)",
+                "INSERT INTO messages"
+                " (id, session_id, parent_id, role, status, text, created_at, modified_at)"
+                " VALUES (?, 's', ?, 'user', 'done', '', 0, 0)",
                 [f"m{i}", parent],
             )
 

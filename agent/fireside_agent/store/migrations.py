@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireside_agent.errors import NewerDatabaseError
+from fireside_agent.search.index import create_index
 
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
@@ -55,7 +56,86 @@ def m001_sessions_and_messages(tables: "Tables") -> None:
     tables.conn.execute("CREATE INDEX sessions_by_modified_at ON sessions (modified_at)")
 
 
-STEPS: Sequence[Step] = (m001_sessions_and_messages,)
+def m002_turns_with_tools(tables: "Tables") -> None:
+    """Reasoning, calls and attachments of messages; branches, settings and marks of sessions; approvals."""
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN leaf_id TEXT",
+        "ALTER TABLE sessions ADD COLUMN settings TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE sessions ADD COLUMN titled_by TEXT NOT NULL DEFAULT 'prompt'",
+        "ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN deleted_at REAL",
+        "ALTER TABLE messages ADD COLUMN reasoning TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE messages ADD COLUMN reasoning_ms INTEGER",
+        "ALTER TABLE messages ADD COLUMN tools TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE messages ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE messages ADD COLUMN steering INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX messages_by_session ON messages (session_id, position)",
+        """
+        CREATE TABLE summaries (
+            id TEXT PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions (id),
+            upto_id TEXT NOT NULL,
+            text TEXT NOT NULL,
+            messages INTEGER NOT NULL,
+            created_at REAL NOT NULL
+        )""",
+        """
+        CREATE TABLE attachments (
+            sha256 TEXT PRIMARY KEY,
+            media_type TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            text TEXT NOT NULL,
+            created_at REAL NOT NULL
+        )""",
+        """
+        CREATE TABLE presets (
+            name TEXT PRIMARY KEY,
+            settings TEXT NOT NULL,
+            modified_at REAL NOT NULL
+        )""",
+        """
+        CREATE TABLE approval_rules (
+            id TEXT PRIMARY KEY,
+            tool TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            value TEXT NOT NULL,
+            scope TEXT NOT NULL,
+            session_id TEXT,
+            words TEXT NOT NULL,
+            granted_from TEXT,
+            created_at REAL NOT NULL,
+            expires_at REAL
+        )""",
+        """
+        CREATE TABLE approvals (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL,
+            message_id TEXT NOT NULL,
+            call_id TEXT NOT NULL,
+            tool TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            arguments TEXT NOT NULL,
+            question TEXT NOT NULL,
+            preview TEXT,
+            decision TEXT,
+            who TEXT,
+            why TEXT,
+            created_at REAL NOT NULL,
+            settled_at REAL,
+            UNIQUE (session_id, message_id, call_id)
+        )""",
+        "CREATE INDEX approvals_by_time ON approvals (created_at)",
+    ):
+        tables.conn.execute(statement)
+
+
+def m003_search(tables: "Tables") -> None:
+    """The full-text indexes and the triggers that keep them up to date."""
+    create_index(tables)
+
+
+STEPS: Sequence[Step] = (m001_sessions_and_messages, m002_turns_with_tools, m003_search)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Step] = STEPS) -> None:

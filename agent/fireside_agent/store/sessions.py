@@ -3,12 +3,20 @@
 import sqlite3
 import time
 import unicodedata
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import msgspec
 
-from fireside_agent.protocol import Message, Receipt, SessionRow
+from fireside_agent.messages import (
+    Attachment,
+    Message,
+    Receipt,
+    SessionRow,
+    SessionSettings,
+    Summary,
+    ToolCall,
+)
 from fireside_agent.store.database import Database
 
 MAX_TITLE_CHARACTERS = 80
@@ -19,16 +27,32 @@ ZERO_WIDTH_JOINER = "\u200d"
 EMOJI_SKIN_TONES = range(0x1F3FB, 0x1F400)
 """Follow the emoji they colour."""
 
+UNDO_DAYS = 30
+"""How long a deleted session can be taken back."""
+
 INSERT_MESSAGE = """
-    INSERT INTO messages (id, session_id, parent_id, role, status, text, client_id, error, receipt,
-                          created_at, modified_at)
-    VALUES (:id, :session_id, :parent_id, :role, :status, :text, :client_id, :error, :receipt,
-            :created_at, :modified_at)"""
+    INSERT INTO messages (id, session_id, parent_id, role, status, text, client_id, error, receipt, reasoning,
+                          reasoning_ms, tools, attachments, steering, created_at, modified_at)
+    VALUES (:id, :session_id, :parent_id, :role, :status, :text, :client_id, :error, :receipt, :reasoning,
+            :reasoning_ms, :tools, :attachments, :steering, :created_at, :modified_at)"""
+
+UPDATE_ANSWER = """
+    UPDATE messages
+    SET text = :text, status = :status, error = :error, receipt = :receipt, reasoning = :reasoning,
+        reasoning_ms = :reasoning_ms, tools = :tools, modified_at = :modified_at
+    WHERE id = :id"""
 
 LIST_SESSIONS = """
-    SELECT id, title, created_at, modified_at,
+    SELECT id, title, created_at, modified_at, pinned, archived,
            (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) AS message_count
-    FROM sessions ORDER BY modified_at DESC, rowid DESC"""
+    FROM sessions WHERE deleted_at IS NULL
+    ORDER BY pinned DESC, modified_at DESC, rowid DESC"""
+
+ASKING = """status = 'running' AND EXISTS (
+    SELECT 1 FROM json_each(messages.tools) AS call WHERE call.value ->> 'status' = 'asking')"""
+"""An answer of which a call waits for the person: it goes on after a restart."""
+
+TitledBy = Literal["prompt", "model", "person"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +62,10 @@ class StoredSession:
     id: str
     title: str
     messages: list[Message]
+    leaf_id: str | None = None
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    summaries: "list[Summary]" = field(default_factory=list[Summary])
+    titled_by: TitledBy = "prompt"
 
 
 class SessionStore:
@@ -46,104 +74,248 @@ class SessionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add_prompt(self, session_id: str, title: str, prompt: Message) -> None:
-        """Store a queued prompt, and the session with it if this is its first."""
+    async def add_prompt(
+        self, session_id: str, title: str, prompt: Message, settings: SessionSettings | None = None
+    ) -> None:
+        """Store a queued prompt at the end of the current branch, and the session with its first one."""
 
         def add(connection: sqlite3.Connection) -> None:
             now = prompt.created_at
             connection.execute(
-                "INSERT OR IGNORE INTO sessions (id, title, created_at, modified_at) VALUES (?, ?, ?, ?)",
-                [session_id, title, now, now],
+                "INSERT OR IGNORE INTO sessions (id, title, settings, created_at, modified_at)"
+                " VALUES (?, ?, ?, ?, ?)",
+                [session_id, title, _json(settings or SessionSettings()), now, now],
             )
             connection.execute(INSERT_MESSAGE, _row(session_id, prompt))
+            _set_leaf(connection, session_id, prompt.id)
             _touch(connection, session_id, now)
 
         await self._database.write(add)
 
-    async def begin_answer(self, session_id: str, answer: Message) -> None:
-        """Store an empty running answer. Its prompt is asked now; what hung on that hangs on the answer."""
+    async def begin_answer(self, session_id: str, answer: Message, leaf_id: str | None = None) -> None:
+        """Store an empty running answer. Its prompt is asked now; what waited on that hangs on the answer.
+
+        Args:
+            leaf_id: where the current branch ends after that; None: with the answer.
+        """
 
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute(INSERT_MESSAGE, _row(session_id, answer))
-            connection.execute("UPDATE messages SET status = 'done' WHERE id = ?", [answer.parent_id])
+            connection.execute(
+                "UPDATE messages SET status = 'done' WHERE id = ? AND role = 'user'", [answer.parent_id]
+            )
             connection.execute(
                 "UPDATE messages SET parent_id = ? WHERE parent_id = ? AND status = 'queued'",
                 [answer.id, answer.parent_id],
             )
+            _set_leaf(connection, session_id, leaf_id or answer.id)
 
         await self._database.write(begin)
 
-    async def save_text(self, answer_id: str, text: str) -> None:
+    async def save_answer(self, session_id: str, answer: Message) -> None:
         """Store what a running answer has come to so far."""
-
-        def save(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "UPDATE messages SET text = ?, modified_at = ? WHERE id = ?", [text, time.time(), answer_id]
-            )
-
-        await self._database.write(save)
+        row = _row(session_id, answer)
+        await self._database.write(lambda connection: connection.execute(UPDATE_ANSWER, row))
 
     async def finish_answer(self, session_id: str, answer: Message) -> None:
-        """Store an answer as it ended: text, status, error and receipt."""
+        """Store an answer as it ended."""
 
         def finish(connection: sqlite3.Connection) -> None:
             row = _row(session_id, answer)
-            connection.execute(
-                "UPDATE messages SET text = :text, status = :status, error = :error, receipt = :receipt,"
-                " modified_at = :modified_at WHERE id = :id",
-                row,
-            )
+            connection.execute(UPDATE_ANSWER, row)
             _touch(connection, session_id, row["modified_at"])
 
         await self._database.write(finish)
+
+    async def change_queue(
+        self, session_id: str, moved: "list[Message]", removed: "list[str]", leaf_id: str | None
+    ) -> None:
+        """Store prompts that wait elsewhere or say something else now, and forget removed ones."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            for prompt in moved:
+                connection.execute(
+                    "UPDATE messages SET parent_id = ?, text = ?, modified_at = ? WHERE id = ?",
+                    [prompt.parent_id, prompt.text, time.time(), prompt.id],
+                )
+            for message_id in removed:
+                connection.execute("DELETE FROM messages WHERE id = ?", [message_id])
+            _set_leaf(connection, session_id, leaf_id)
+
+        await self._database.write(change)
+
+    async def set_leaf(self, session_id: str, leaf_id: str) -> None:
+        """Make the branch that ends there the current one."""
+        await self._database.write(lambda connection: _set_leaf(connection, session_id, leaf_id))
+
+    async def set_settings(self, session_id: str, settings: SessionSettings) -> None:
+        text = _json(settings)
+        await self._update(session_id, "settings = ?", text)
+
+    async def set_title(self, session_id: str, title: str, titled_by: TitledBy) -> None:
+        """Raises StorageError; a title that a person gave is never replaced by a model's."""
+        guard = "" if titled_by == "person" else " AND titled_by != 'person'"
+        await self._database.write(
+            lambda connection: connection.execute(
+                f"UPDATE sessions SET title = ?, titled_by = ? WHERE id = ?{guard}",
+                [title, titled_by, session_id],
+            )
+        )
+
+    async def mark(self, session_id: str, pinned: bool | None, archived: bool | None) -> bool:
+        """Pin or archive; False when there is no such session."""
+        marks = {"pinned": pinned, "archived": archived}
+        wanted = {name: int(value) for name, value in marks.items() if value is not None}
+        if not wanted:
+            return True
+        return await self._update(session_id, ", ".join(f"{name} = ?" for name in wanted), *wanted.values())
+
+    async def add_summary(self, session_id: str, summary: Summary) -> None:
+        row = [summary.id, session_id, summary.upto_id, summary.text, summary.messages, summary.created_at]
+        await self._database.write(
+            lambda connection: connection.execute(
+                "INSERT INTO summaries (id, session_id, upto_id, text, messages, created_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                row,
+            )
+        )
+
+    async def remove_summary(self, summary_id: str) -> None:
+        await self._database.write(
+            lambda connection: connection.execute("DELETE FROM summaries WHERE id = ?", [summary_id])
+        )
+
+    async def copy(self, session: StoredSession) -> None:
+        """Store a whole session that has no row yet, its messages in the order given."""
+
+        def insert(connection: sqlite3.Connection) -> None:
+            now = time.time()
+            connection.execute(
+                "INSERT INTO sessions (id, title, titled_by, settings, leaf_id, created_at, modified_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    session.id,
+                    session.title,
+                    session.titled_by,
+                    _json(session.settings),
+                    session.leaf_id,
+                    now,
+                    now,
+                ],
+            )
+            for message in session.messages:
+                connection.execute(INSERT_MESSAGE, _row(session.id, message))
+
+        await self._database.write(insert)
 
     async def load(self, session_id: str) -> StoredSession | None:
         """The session, or None when there is no such one."""
 
         def load(connection: sqlite3.Connection) -> StoredSession | None:
-            session = connection.execute("SELECT title FROM sessions WHERE id = ?", [session_id]).fetchone()
+            session = connection.execute(
+                "SELECT * FROM sessions WHERE id = ? AND deleted_at IS NULL", [session_id]
+            ).fetchone()
             if session is None:
                 return None
             rows = connection.execute(
                 "SELECT * FROM messages WHERE session_id = ? ORDER BY position", [session_id]
             )
             messages = in_reading_order([_message(row) for row in rows])
-            return StoredSession(session_id, session["title"], messages)
+            summaries = connection.execute(
+                "SELECT id, upto_id, text, messages, created_at FROM summaries WHERE session_id = ?"
+                " ORDER BY created_at",
+                [session_id],
+            )
+            return StoredSession(
+                session_id,
+                session["title"],
+                messages,
+                session["leaf_id"] or (messages[-1].id if messages else None),
+                msgspec.json.decode(session["settings"], type=SessionSettings),
+                [Summary(**dict(row)) for row in summaries],
+                session["titled_by"],
+            )
 
         return await self._database.read(load)
 
     async def list(self, running: frozenset[str]) -> "list[SessionRow]":
-        """All sessions, the one that was last used first; `running` names those with a running turn."""
+        """All sessions, pinned ones first, then the one that was last used.
+
+        Args:
+            running: ids of those with a running turn.
+        """
 
         def read(connection: sqlite3.Connection) -> list[SessionRow]:
+            asking = {row[0] for row in connection.execute(f"SELECT session_id FROM messages WHERE {ASKING}")}
             return [
-                SessionRow(**dict(row), running=row["id"] in running)
+                SessionRow(
+                    id=row["id"],
+                    title=row["title"],
+                    created_at=row["created_at"],
+                    modified_at=row["modified_at"],
+                    message_count=row["message_count"],
+                    running=row["id"] in running,
+                    pinned=bool(row["pinned"]),
+                    archived=bool(row["archived"]),
+                    asking=row["id"] in asking,
+                )
                 for row in connection.execute(LIST_SESSIONS)
             ]
 
         return await self._database.read(read)
 
+    async def asking(self) -> "list[str]":
+        """The ids of the sessions in which a call waits for the person."""
+        query = (
+            f"SELECT DISTINCT session_id FROM messages WHERE {ASKING}"
+            " AND session_id IN (SELECT id FROM sessions WHERE deleted_at IS NULL)"
+        )
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(query)])
+
     async def delete(self, session_id: str) -> bool:
-        """Delete a session and its messages; False when there was no such session."""
+        """Delete a session, so that it can be restored; False when there was no such session."""
+        return await self._update(session_id, "deleted_at = ?", time.time(), where="deleted_at IS NULL")
 
-        def delete(connection: sqlite3.Connection) -> bool:
-            connection.execute("DELETE FROM messages WHERE session_id = ?", [session_id])
-            return connection.execute("DELETE FROM sessions WHERE id = ?", [session_id]).rowcount > 0
+    async def restore(self, session_id: str) -> bool:
+        """Take a deletion back; False when there is nothing to take back."""
+        return await self._update(session_id, "deleted_at = NULL", where="deleted_at IS NOT NULL")
 
-        return await self._database.write(delete)
+    async def purge(self, older_than: float) -> int:
+        """Remove for good what was deleted before that time (seconds since the epoch); returns how many."""
+
+        def purge(connection: sqlite3.Connection) -> int:
+            gone = "(SELECT id FROM sessions WHERE deleted_at < ?)"
+            connection.execute(f"DELETE FROM summaries WHERE session_id IN {gone}", [older_than])
+            connection.execute(f"DELETE FROM approvals WHERE session_id IN {gone}", [older_than])
+            connection.execute(f"DELETE FROM approval_rules WHERE session_id IN {gone}", [older_than])
+            connection.execute(f"DELETE FROM messages WHERE session_id IN {gone}", [older_than])
+            return connection.execute("DELETE FROM sessions WHERE deleted_at < ?", [older_than]).rowcount
+
+        return await self._database.write(purge)
 
     async def interrupt_unfinished(self) -> None:
-        """Mark what nothing works on any more: running answers, and queued prompts as never asked."""
+        """Mark what nothing works on any more: running answers, and queued prompts as never asked.
+
+        An answer of which a call waits for the person is left as it is, with the prompts queued behind it.
+        """
 
         def interrupt(connection: sqlite3.Connection) -> None:
             connection.execute(
                 "UPDATE messages SET status = 'interrupted',"
                 " error = CASE status WHEN 'queued' THEN ? ELSE error END"
-                " WHERE status IN ('queued', 'running')",
+                " WHERE status IN ('queued', 'running')"
+                f" AND session_id NOT IN (SELECT session_id FROM messages WHERE {ASKING})",
                 [NEVER_ASKED],
             )
 
         await self._database.write(interrupt)
+
+    async def _update(self, session_id: str, assignments: str, *values: Any, where: str = "TRUE") -> bool:
+        def update(connection: sqlite3.Connection) -> bool:
+            statement = f"UPDATE sessions SET {assignments} WHERE id = ? AND {where}"
+            return connection.execute(statement, [*values, session_id]).rowcount > 0
+
+        return await self._database.write(update)
 
 
 def in_reading_order(messages: list[Message]) -> list[Message]:
@@ -182,13 +354,27 @@ def _touch(connection: sqlite3.Connection, session_id: str, now: float) -> None:
     connection.execute("UPDATE sessions SET modified_at = ? WHERE id = ?", [now, session_id])
 
 
+def _set_leaf(connection: sqlite3.Connection, session_id: str, leaf_id: str | None) -> None:
+    connection.execute("UPDATE sessions SET leaf_id = ? WHERE id = ?", [leaf_id, session_id])
+
+
+_JSON = {"receipt": Receipt, "tools": list[ToolCall], "attachments": list[Attachment]}
+"""Columns that hold structs."""
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 def _row(session_id: str, message: Message) -> dict[str, Any]:
     row = {name: getattr(message, name) for name in message.__struct_fields__ if name != "html"}
-    receipt = msgspec.json.encode(message.receipt).decode() if message.receipt else None
-    return {**row, "session_id": session_id, "receipt": receipt, "modified_at": time.time()}
+    stored = {name: None if row[name] is None else _json(row[name]) for name in _JSON}
+    return {**row, **stored, "session_id": session_id, "modified_at": time.time()}
 
 
 def _message(row: sqlite3.Row) -> Message:
-    fields = {name: row[name] for name in Message.__struct_fields__ if name not in ("html", "receipt")}
-    receipt = msgspec.json.decode(row["receipt"], type=Receipt) if row["receipt"] else None
-    return Message(**fields, html=[], receipt=receipt)
+    fields = {name: row[name] for name in Message.__struct_fields__ if name != "html"}
+    for name, kind in _JSON.items():
+        fields[name] = None if fields[name] is None else msgspec.json.decode(fields[name], type=kind)
+    fields["steering"] = bool(fields["steering"])
+    return Message(**fields, html=[])

@@ -19,6 +19,13 @@ def frontend_folder() -> Path:
     return installed if installed.is_dir() else package.parents[1] / "frontend"
 
 
+def docs_folder() -> Path | None:
+    """Fireside's documentation: inside the installed package, or beside `server/` in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    found = (folder for folder in (package / "docs", package.parents[1] / "docs") if folder.is_dir())
+    return next(found, None)
+
+
 def create_blueprint(folder: Path) -> Blueprint:
     """`/`, `/assets/…`, the manifest and the service worker."""
     blueprint = Blueprint("page", __name__)

@@ -1,0 +1,1 @@
+"""Files that come with messages: checked, stored by the hash of their content, served, collected."""

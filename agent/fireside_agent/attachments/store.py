@@ -1,0 +1,229 @@
+"""Attached files: named by the hash of their content in a folder, described by rows of the database."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import re
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from fireside_agent.attachments.names import clean_name
+from fireside_agent.attachments.text import inspect
+from fireside_agent.errors import StorageError
+from fireside_agent.messages import Attachment
+from fireside_agent.store.database import Database, Work
+
+T = TypeVar("T")
+
+MAX_BYTES = 20_000_000
+MAX_PER_MESSAGE = 20
+
+KEPT_SECONDS = 3600.0
+"""How long a file waits for the message that it was uploaded for."""
+
+FALLBACK_NAME = "file"
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+REFERRED_TO = """
+    SELECT file.value ->> 'sha256' FROM messages, json_each(messages.attachments) AS file
+    WHERE messages.attachments != '[]'"""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """A file that may be attached."""
+
+    attachment: Attachment
+    text: str
+    data: bytes
+
+
+def check_file(data: bytes, name: str, declared: str = "") -> CheckedFile:
+    """Find out what a file is. Slow for large files: not for the event loop.
+
+    Raises:
+        UnsupportedFileError: it cannot be attached.
+    """
+    name = clean_name(name, FALLBACK_NAME)
+    content = inspect(data, name, declared)
+    digest = hashlib.sha256(data).hexdigest()
+    return CheckedFile(
+        Attachment(sha256=digest, name=name, media_type=content.media_type, size=len(data)),
+        content.text,
+        data,
+    )
+
+
+class AttachmentStore:
+    """The files in `folder` and their rows in `database`. One of them for each folder."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+        self._lock = asyncio.Lock()  # what is being added must not be collected before it has its row
+
+    async def add(self, data: bytes, name: str, media_type: str = "") -> Attachment:
+        """Keep a file that a message may refer to within the hour. The same content is kept once.
+
+        Raises:
+            UnsupportedFileError: it cannot be attached.
+            StorageError: it could not be stored; nothing of it is left.
+        """
+        checked = await asyncio.to_thread(check_file, data, name, media_type)
+        await self.keep([checked], lambda connection: None)
+        (attachment,) = await self.describe([checked.attachment.sha256])
+        return Attachment(
+            sha256=attachment.sha256,
+            name=checked.attachment.name,
+            media_type=attachment.media_type,
+            size=attachment.size,
+        )
+
+    async def keep(self, files: Sequence[CheckedFile], work: Work[T]) -> T:
+        """Store files, and do `work` in the same transaction as their rows.
+
+        Raises:
+            StorageError: nothing of it is kept, save files that `collect` will remove.
+        """
+
+        def insert(connection: sqlite3.Connection) -> T:
+            now = time.time()
+            connection.executemany(
+                "INSERT INTO attachments (sha256, media_type, size, text, created_at) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT (sha256) DO UPDATE SET created_at = excluded.created_at",
+                [
+                    (f.attachment.sha256, f.attachment.media_type, f.attachment.size, f.text, now)
+                    for f in files
+                ],
+            )
+            return work(connection)
+
+        async with self._lock:
+            await asyncio.to_thread(self._place_all, files)
+            return await self._database.write(insert)
+
+    async def find(self, hashes: Iterable[str]) -> list[Attachment]:
+        """Those that are there, in the order given, once each, without names; they stay for another hour."""
+        wanted = list(dict.fromkeys(hashes))
+
+        def find(connection: sqlite3.Connection) -> list[Attachment]:
+            now = time.time()
+            connection.executemany(
+                "UPDATE attachments SET created_at = ? WHERE sha256 = ?", [(now, sha256) for sha256 in wanted]
+            )
+            return _rows(connection, wanted)
+
+        return await self._database.write(find)
+
+    async def describe(self, hashes: Iterable[str]) -> list[Attachment]:
+        """As `find`, without prolonging anything."""
+        wanted = list(dict.fromkeys(hashes))
+        return await self._database.read(lambda connection: _rows(connection, wanted))
+
+    async def texts(self, hashes: Iterable[str]) -> dict[str, str]:
+        """The text of each, for the model; "" for what has none. Raises StorageError."""
+        wanted = list(dict.fromkeys(hashes))
+        marks = ", ".join("?" * len(wanted))
+        query = f"SELECT sha256, text FROM attachments WHERE sha256 IN ({marks})"
+        return await self._database.read(
+            lambda connection: dict(map(tuple, connection.execute(query, wanted)))
+        )
+
+    def path(self, sha256: str) -> Path:
+        """Where the file is, if it is there.
+
+        Raises:
+            ValueError: that is not a hash, so that no other path can come out.
+        """
+        if not _HASH.fullmatch(sha256):
+            raise ValueError(f"not a SHA-256 in hexadecimal: {sha256!r}")
+        return self._folder / sha256[:2] / sha256
+
+    async def read(self, sha256: str) -> bytes | None:
+        """The file's content; None when it is not there.
+
+        Raises:
+            StorageError: it is there but cannot be read.
+        """
+        try:
+            return await asyncio.to_thread(self.path(sha256).read_bytes)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(f"The attachment {self.path(sha256)} cannot be read: {error}.") from error
+
+    async def collect(self, kept_seconds: float = KEPT_SECONDS) -> int:
+        """Remove what no message refers to and what is older than that; returns how many files.
+
+        Raises:
+            StorageError: not everything could be removed.
+        """
+        before = time.time() - kept_seconds
+
+        def forget(connection: sqlite3.Connection) -> set[str]:
+            connection.execute(
+                f"DELETE FROM attachments WHERE created_at < ? AND sha256 NOT IN ({REFERRED_TO})", [before]
+            )
+            rows = connection.execute(f"SELECT sha256 FROM attachments UNION {REFERRED_TO}")
+            return {row[0] for row in rows}
+
+        async with self._lock:
+            known = await self._database.write(forget)
+            return await asyncio.to_thread(self._sweep, known, before)
+
+    def _sweep(self, known: set[str], before: float) -> int:
+        removed = 0
+        try:
+            for path in self._folder.glob("??/*"):
+                if path.name not in known and path.lstat().st_mtime < before:
+                    path.unlink()
+                    removed += 1
+        except OSError as error:
+            raise StorageError(f"An attachment could not be removed: {error}.") from error
+        return removed
+
+    def _place_all(self, files: Sequence[CheckedFile]) -> None:
+        try:
+            for file in files:
+                self._place(self.path(file.attachment.sha256), file.data)
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            why = "the disk is full; free some space and try again" if full else str(error)
+            raise StorageError(f"The attachment could not be stored in {self._folder}: {why}.") from error
+
+    def _place(self, path: Path, data: bytes) -> None:
+        """Write the file whole or not at all, readable by nobody else. One that is there is kept."""
+        with suppress(FileNotFoundError):
+            if path.stat().st_size == len(data):
+                return
+        path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+        try:
+            descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def _rows(connection: sqlite3.Connection, hashes: Sequence[str]) -> list[Attachment]:
+    found: list[Attachment] = []
+    for sha256 in hashes:
+        row = connection.execute(
+            "SELECT media_type, size FROM attachments WHERE sha256 = ?", [sha256]
+        ).fetchone()
+        if row is not None:
+            found.append(Attachment(sha256=sha256, name="", media_type=row["media_type"], size=row["size"]))
+    return found

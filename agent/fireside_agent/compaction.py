@@ -1,0 +1,108 @@
+"""Older messages make room: a summary stands for them in what the model is told. They stay in the chat."""
+
+import time
+from collections.abc import Sequence
+
+from fireside_agent.conversation import Conversation
+from fireside_agent.errors import AgentError
+from fireside_agent.messages import Message, SamplingChoice, Summary
+from fireside_agent.protocol import Context
+from fireside_agent.provider import ChatMessage, Question
+from fireside_agent.services import Services, new_id
+
+FULL_PERCENT = 80.0
+"""Of the context window; beyond it older messages are summarized before the next answer."""
+
+KEPT_PROMPTS = 2
+"""The newest prompts, with all that followed them, stay as they are."""
+
+SUMMARY_TOKENS = 400
+MESSAGE_CHARACTERS = 2_000
+"""Of one message, at most, in what is to be summarized."""
+
+CHARACTERS_PER_TOKEN = 3
+"""A cautious guess: a summary's own request must fit into the window too."""
+
+
+class NothingToCompactError(AgentError):
+    """The chat is too short for a summary to make room."""
+
+
+def is_nearly_full(path: Sequence[Message], summaries: Sequence[Summary], window: int | None) -> bool:
+    """Whether the last answer on the path says that little room is left, and a summary can change that."""
+    if window is None or _cut(path, summaries) is None:
+        return False
+    latest = next((message.receipt for message in reversed(path) if message.receipt), None)
+    if latest is None:
+        return False
+    return latest.prompt_tokens + latest.completion_tokens > window * FULL_PERCENT / 100
+
+
+async def compact(conversation: Conversation, services: Services, path: Sequence[Message]) -> None:
+    """Summarize the older messages of a path, store that and tell it.
+
+    Raises:
+        NothingToCompactError: there are no older messages.
+        ProviderError: the model gave no summary.
+        StorageError: it could not be stored.
+    """
+    cut = _cut(path, conversation.facts.summaries)
+    if cut is None:
+        raise NothingToCompactError(
+            f"There is nothing to summarize: the last {KEPT_PROMPTS} prompts always stay as they are."
+        )
+    earlier = _earlier(path, conversation.facts.summaries)
+    older = path[: cut + 1]
+    window = services.context_window()
+    room = None if window is None else window * CHARACTERS_PER_TOKEN // 2
+    text = await _summarize(services, _as_text(older, earlier, room))
+    summary = Summary(
+        id=new_id(), upto_id=older[-1].id, text=text, created_at=time.time(), messages=len(older)
+    )
+    await services.store.add_summary(conversation.id, summary)
+    conversation.facts.summaries = [*conversation.facts.summaries, summary]
+    conversation.emit(
+        lambda seq: Context(
+            session_id=conversation.id, seq=seq, tokens=None, context_window=window, percent=None
+        )
+    )
+    conversation.resync()
+
+
+def _cut(path: Sequence[Message], summaries: Sequence[Summary]) -> int | None:
+    """The place of the last message that a summary would stand for; None where there is none to gain."""
+    prompts = [place for place, message in enumerate(path) if message.role == "user"]
+    if len(prompts) <= KEPT_PROMPTS:
+        return None
+    cut = prompts[-KEPT_PROMPTS] - 1
+    done = {summary.upto_id for summary in summaries}
+    return None if any(message.id in done for message in path[cut:]) else cut
+
+
+def _earlier(path: Sequence[Message], summaries: Sequence[Summary]) -> Summary | None:
+    places = {message.id: place for place, message in enumerate(path)}
+    known = [summary for summary in summaries if summary.upto_id in places]
+    return max(known, key=lambda summary: places[summary.upto_id], default=None)
+
+
+def _as_text(older: Sequence[Message], earlier: Summary | None, room: int | None) -> str:
+    lines: list[str] = []
+    if earlier is not None:
+        place = next(i for i, message in enumerate(older) if message.id == earlier.upto_id)
+        older, lines = older[place + 1 :], [earlier.text]
+    for message in older:
+        who = "User" if message.role == "user" else "Assistant"
+        if message.text.strip():
+            lines.append(f"{who}: {message.text.strip()[:MESSAGE_CHARACTERS]}")
+        lines += [f"Tool {call.name}: {call.result[:200]}" for call in message.tools]
+    text = "\n\n".join(lines)
+    return text if room is None else text[-room:]
+
+
+async def _summarize(services: Services, text: str) -> str:
+    ask = f"Summarize: {text}"
+    messages: list[ChatMessage] = [{"role": "user", "content": ask}]
+    question = Question(
+        messages, sampling=SamplingChoice(temperature=0, max_tokens=SUMMARY_TOKENS), thinking=False
+    )
+    return (await services.provider.text(question)).strip() or text[:MESSAGE_CHARACTERS]

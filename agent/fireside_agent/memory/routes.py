@@ -1,0 +1,177 @@
+"""`/api/memory`: the vault and the proposals for it.
+
+    GET  status
+    GET  list
+    GET  search?q=
+    GET  article?name=               with an ETag; 304 to If-None-Match
+    GET  links?name=
+    GET  history?name=
+    GET  diff?name=&commit=          without `commit`: what has not been committed
+    POST init
+    GET  proposals?status=
+    POST proposals/<id>/accept       {"text"?, "before_hash"?}
+    POST proposals/<id>/drop
+    POST proposals/<id>/undo
+
+A failure answers `{"error": {"message", "type", "code", "param"}}` with the status and code of
+`memory.errors`. A conflict also has `diff` and `before_hash` beside it: what the proposal would change now,
+and the hash with which that is accepted.
+"""
+
+from typing import Any
+
+import msgspec
+from quart import Blueprint, Response, request
+
+from fireside_agent.memory.articles import Article, Field
+from fireside_agent.memory.errors import InvalidQuery, ProposalConflict, VaultError
+from fireside_agent.memory.proposal import STATUSES, ProposalStatus
+from fireside_agent.memory.proposals import Proposals
+from fireside_agent.memory.vault import Vault
+
+# pyright: reportUnusedFunction=false
+
+
+class HeadingAnswer(msgspec.Struct):
+    """A heading; `path` names its section, `line` counts from 1."""
+
+    level: int
+    title: str
+    path: str
+    line: int
+
+
+class ArticleAnswer(msgspec.Struct):
+    """`GET article`. `modified_at` is in seconds since the epoch, `hash` is SHA-256 of the text."""
+
+    name: str
+    title: str
+    text: str
+    fields: dict[str, Field]
+    headings: list[HeadingAnswer]
+    modified_at: float
+    hash: str
+
+
+class Acceptance(msgspec.Struct):
+    """Body of `accept`: the person's own text, and the article that it was decided on."""
+
+    text: str | None = None
+    before_hash: str | None = None
+
+
+def create_blueprint(vault: Vault, proposals: Proposals) -> Blueprint:
+    """The routes under `/api/memory`."""
+    blueprint = Blueprint("memory", __name__, url_prefix="/api/memory")
+    blueprint.register_error_handler(VaultError, _answer_error)
+    _add_vault(blueprint, vault)
+    _add_proposals(blueprint, proposals)
+    return blueprint
+
+
+def _add_vault(blueprint: Blueprint, vault: Vault) -> None:
+    @blueprint.get("/status")
+    async def status() -> Response:
+        return _json(await vault.status())
+
+    @blueprint.get("/list")
+    async def list_articles() -> Response:
+        return _json({"articles": await vault.summaries()})
+
+    @blueprint.get("/search")
+    async def search() -> Response:
+        return _json(await vault.search(_argument("q")))
+
+    @blueprint.get("/article")
+    async def article() -> Response:
+        found = await vault.read(_argument("name"))
+        fresh = request.if_none_match.contains_weak(found.hash)
+        response = Response(status=304) if fresh else _json(_article(found))
+        response.set_etag(found.hash)
+        response.headers["Cache-Control"] = "private, no-cache"
+        return response
+
+    @blueprint.get("/links")
+    async def links() -> Response:
+        return _json(await vault.links(_argument("name")))
+
+    @blueprint.get("/history")
+    async def history() -> Response:
+        return _json({"commits": await vault.history(_argument("name"))})
+
+    @blueprint.get("/diff")
+    async def diff() -> Response:
+        return _json({"diff": await vault.diff(_argument("name"), request.args.get("commit") or None)})
+
+    @blueprint.post("/init")
+    async def init() -> Response:
+        return _json(await vault.init())
+
+
+def _add_proposals(blueprint: Blueprint, proposals: Proposals) -> None:
+    @blueprint.get("/proposals")
+    async def list_proposals() -> Response:
+        return _json({"proposals": await proposals.of_status(_status())})
+
+    @blueprint.post("/proposals/<proposal_id>/accept")
+    async def accept(proposal_id: str) -> Response:
+        body = _acceptance(await request.get_data())
+        return _json(await proposals.accept(proposal_id, body.text, body.before_hash))
+
+    @blueprint.post("/proposals/<proposal_id>/drop")
+    async def drop(proposal_id: str) -> Response:
+        return _json(await proposals.drop(proposal_id))
+
+    @blueprint.post("/proposals/<proposal_id>/undo")
+    async def undo(proposal_id: str) -> Response:
+        return _json(await proposals.undo(proposal_id))
+
+
+def _status() -> ProposalStatus | None:
+    try:
+        return msgspec.convert(request.args.get("status") or None, ProposalStatus | None)
+    except msgspec.ValidationError as error:
+        raise InvalidQuery(f"`status` is one of {', '.join(STATUSES)}.", "status") from error
+
+
+def _argument(name: str) -> str:
+    value = request.args.get(name)
+    if value is None:
+        raise InvalidQuery(f"The query parameter `{name}` is missing.", name)
+    return value
+
+
+def _acceptance(data: str | bytes) -> Acceptance:
+    try:
+        return msgspec.json.decode(data, type=Acceptance) if data.strip() else Acceptance()
+    except msgspec.ValidationError as error:
+        field = str(error).rpartition("$.")[2].rstrip("`") if "$." in str(error) else None
+        raise InvalidQuery(f"The body is not what this route takes: {error}.", field) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidQuery(f"The body is not JSON: {error}.") from error
+
+
+def _article(article: Article) -> ArticleAnswer:
+    return ArticleAnswer(
+        name=article.name,
+        title=article.title,
+        text=article.text,
+        fields=article.fields,
+        headings=[HeadingAnswer(each.level, each.title, each.path, each.line) for each in article.headings],
+        modified_at=article.modified,
+        hash=article.hash,
+    )
+
+
+async def _answer_error(error: VaultError) -> Response:
+    kind = "server_error" if error.status >= 500 else "invalid_request_error"
+    body: dict[str, Any] = {
+        "error": {"message": str(error), "type": kind, "code": error.code, "param": error.param}
+    }
+    if isinstance(error, ProposalConflict):
+        body |= {"diff": error.diff, "before_hash": error.before_hash}
+    return _json(body, error.status)
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(value), status, content_type="application/json")

@@ -1,0 +1,61 @@
+"""What sessions and turns work with."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from fireside_agent.attachments.store import AttachmentStore
+from fireside_agent.permissions import Permissions
+from fireside_agent.provider import Provider
+from fireside_agent.rendering import Rendering
+from fireside_agent.store.sessions import SessionStore
+from fireside_agent.tools.journal import Journal
+from fireside_agent.tools.registry import Registry
+from fireside_agent.tools.workspace import Workspace
+
+MAX_STEPS = 25
+
+
+def new_id() -> str:
+    return secrets.token_hex(12)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of the agent and what governs them.
+
+    Attributes:
+        usual: names that a chat has when its settings name none; given the context window in tokens.
+        hints: sentences for the system prompt.
+        workspace: the folders that tools may use.
+        journal: what files held before tools changed them.
+    """
+
+    registry: Registry
+    permissions: Permissions
+    workspace: Workspace
+    journal: Journal
+    usual: Callable[[int | None], Sequence[str]]
+    hints: Callable[[Sequence[str]], Sequence[str]] = lambda names: ()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What sessions and turns work with.
+
+    Attributes:
+        sessions_changed: the list of chats is to be sent again.
+        instructions: the person's, for all chats.
+        context_window: of the served model in tokens, where it is known.
+    """
+
+    store: SessionStore
+    provider: Provider
+    rendering: Rendering
+    sessions_changed: Callable[[], None]
+    toolbox: Toolbox
+    attachments: AttachmentStore
+    instructions: Callable[[], Awaitable[str]]
+    context_window: Callable[[], int | None]
+    max_steps: int = MAX_STEPS
+    titles: bool = True

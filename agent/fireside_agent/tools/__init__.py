@@ -1,0 +1,1 @@
+"""What the model can do on this machine and elsewhere, each thing a small class."""
