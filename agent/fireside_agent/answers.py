@@ -1,6 +1,7 @@
 """What the agent's HTTP routes share: JSON in and out, and one shape of error."""
 
 import asyncio
+import json
 import re
 from typing import Any, TypeVar, cast
 
@@ -16,6 +17,8 @@ MAX_JSON_BYTES = 1024 * 1024
 
 _WHERE = re.compile(r" - at `\$\.?(.*)`$")
 """How msgspec ends its messages: with the place of what is wrong."""
+
+_MISSING = re.compile(r"missing required field `(.*)`$")
 
 
 class RefusedError(AgentError):
@@ -37,7 +40,15 @@ class RefusedError(AgentError):
 def json_answer(value: Any, status: int = 200) -> Response:
     """An answer with `value` as JSON, which nobody keeps."""
     headers = {"Cache-Control": "no-store"}
-    return Response(msgspec.json.encode(value), status, headers, content_type="application/json")
+    return Response(_encoded(value), status, headers, content_type="application/json")
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        # What a model wrote can hold half of a surrogate pair, which only escapes can carry.
+        return json.dumps(msgspec.to_builtins(value)).encode()
 
 
 def error_answer(status: int, code: str, message: str, param: str | None = None) -> Response:
@@ -54,7 +65,7 @@ def answer_errors(blueprint: Blueprint) -> None:
         return error_answer(error.status, error.code, str(error), error.param)
 
     async def storage_failed(error: StorageError) -> Response:
-        return error_answer(500, "storage_failed", str(error))
+        return error_answer(503, "storage_failed", str(error))
 
     async def bad_request(error: HTTPException) -> Response:
         code = error.name.lower().replace(" ", "_")
@@ -88,7 +99,7 @@ async def read_json(kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        where = _WHERE.search(str(error))
+        where = _WHERE.search(str(error)) or _MISSING.search(str(error))
         param = where[1] if where else None
         raise RefusedError(400, "invalid_request", f"The body is not right: {error}", param) from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:

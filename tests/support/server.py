@@ -51,6 +51,10 @@ class Server:
         """POST JSON; an error status raises `httpx.HTTPStatusError`."""
         return httpx.post(self.url + path, json=body, timeout=300).raise_for_status().json()
 
+    def put(self, path: str, body: Any) -> Any:
+        """PUT JSON; an error status raises `httpx.HTTPStatusError`."""
+        return httpx.put(self.url + path, json=body, timeout=30).raise_for_status().json()
+
     def wait_ready(self) -> Server:
         """Wait until a request can be served."""
         deadline = time.monotonic() + READY_WITHIN_S

@@ -130,7 +130,7 @@ async def test_a_dry_run_tells_what_a_rule_would_have_done(
         ({"tool": "bash", "kind": "all"}, "kind"),
         ({"tool": "bash"}, "kind"),
         ({"tool": "bash", "kind": "command_prefix", "value": 1}, "value"),
-        ({"tool": "bash", "kind": "command_prefix", "value": ["git", 1]}, "value"),
+        ({"tool": "bash", "kind": "command_prefix", "value": ["git", 1]}, "value[1]"),
         ({"tool": "bash", "kind": "command_prefix", "value": ["env", "ls"]}, "value"),
         ({"tool": "edit", "kind": "path", "value": "/**"}, "value"),
     ],

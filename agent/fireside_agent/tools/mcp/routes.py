@@ -1,10 +1,9 @@
 """`/api/settings/mcp`: the MCP servers, as the settings page lists and changes them."""
 
-from typing import Any
-
 import msgspec
-from quart import Blueprint, Response, request
+from quart import Blueprint, Response
 
+from fireside_agent.answers import RefusedError, answer_errors, error_answer, json_answer, read_json
 from fireside_agent.tools.mcp.config import ConfigError, Entry, EntryError
 from fireside_agent.tools.mcp.servers import McpServers, ServerState
 
@@ -18,37 +17,19 @@ class ServerList(msgspec.Struct, frozen=True):
     problem: str | None
 
 
-class RefusedError(Exception):
-    """A request that is answered with an error."""
-
-    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.body = {
-            "error": {
-                "message": message,
-                "type": "invalid_request_error" if status < 500 else "server_error",
-                "code": code,
-                "param": param,
-            }
-        }
-
-
 def create_blueprint(servers: McpServers) -> Blueprint:
     """The routes of `servers`. Starting is never waited for: what comes of it is in the list."""
     blueprint = Blueprint("mcp", __name__, url_prefix="/api/settings/mcp")
 
-    @blueprint.errorhandler(RefusedError)
-    async def refuse(error: RefusedError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        return _json(error.body, error.status)
+    answer_errors(blueprint)
 
     @blueprint.errorhandler(EntryError)
     async def refuse_entry(error: EntryError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        return _json(RefusedError(400, "invalid_mcp_server", str(error)).body, 400)
+        return error_answer(400, "invalid_mcp_server", str(error))
 
     @blueprint.errorhandler(ConfigError)
     async def refuse_config(error: ConfigError) -> Response:  # pyright: ignore[reportUnusedFunction]
-        return _json(RefusedError(409, "mcp_config_unusable", str(error)).body, 409)
+        return error_answer(409, "mcp_config_unusable", str(error))
 
     @blueprint.get("")
     async def list_servers() -> Response:  # pyright: ignore[reportUnusedFunction]
@@ -58,7 +39,7 @@ def create_blueprint(servers: McpServers) -> Blueprint:
     @blueprint.put("/<path:name>")
     async def put_server(name: str) -> Response:  # pyright: ignore[reportUnusedFunction]
         _check_name(name)
-        await servers.put(name, await _entry())
+        await servers.put(name, await read_json(Entry))
         return _listing(servers)
 
     @blueprint.delete("/<path:name>")
@@ -78,20 +59,7 @@ def create_blueprint(servers: McpServers) -> Blueprint:
 
 
 def _listing(servers: McpServers) -> Response:
-    return _json(ServerList(servers.states(), servers.problem or None), 200)
-
-
-async def _entry() -> Entry:
-    if request.mimetype != "application/json":
-        message = "The body must be JSON, with `Content-Type: application/json`."
-        raise RefusedError(415, "unsupported_media_type", message)
-    body: Any = await request.get_data()
-    try:
-        return msgspec.json.decode(body, type=Entry)
-    except msgspec.ValidationError as error:
-        raise RefusedError(400, "invalid_mcp_server", f"This is no MCP server's entry: {error}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise RefusedError(400, "invalid_json", f"The body is not JSON: {error}") from None
+    return json_answer(ServerList(servers.states(), servers.problem or None))
 
 
 def _check_name(name: str) -> None:
@@ -100,7 +68,3 @@ def _check_name(name: str) -> None:
             f"A server's name has 1 to {MAX_NAME} printable characters and no slash; this is {name[:80]!r}."
         )
         raise RefusedError(400, "invalid_mcp_server", message, "name")
-
-
-def _json(value: object, status: int) -> Response:
-    return Response(msgspec.json.encode(value), status, content_type="application/json")
