@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,7 @@ class AgentConfig:
         epoch: new with every run of the app.
         own_server: the server is Fireside's, and knows its additions.
         extra_tools: beside the usual ones.
+        trace: tell on standard error what turns do, without what is said in them.
     """
 
     database: Path
@@ -74,6 +76,7 @@ class AgentConfig:
     max_steps: int = MAX_STEPS
     titles: bool = True
     extra_tools: Sequence[Tool] = ()
+    trace: bool = False
 
 
 class Agent:
@@ -105,6 +108,7 @@ class Agent:
             attachments=self.attachments,
             instructions=self.presets.instructions,
             context_window=lambda: self.ready.context_window if self.ready else None,
+            trace=_print if config.trace else _nothing,
             max_steps=config.max_steps,
             titles=config.titles,
         )
@@ -226,3 +230,11 @@ class Agent:
         except TimeoutError:
             for connection in connections:
                 connection.cut()
+
+
+def _print(line: str) -> None:
+    print(f"agent {line}", file=sys.stderr, flush=True)
+
+
+def _nothing(line: str) -> None:
+    """Nobody wants to know."""

@@ -101,6 +101,7 @@ class RunningAnswer:
     def put(self, call: ToolCall, frame: CallFrame) -> None:
         """Add a call or replace it, and tell of it."""
         self._set(tools=self._with(call))
+        self._services.trace(f"call {call.call_id} of {self.id}: {call.name} {call.status}")
         session_id, message_id = self._conversation.id, self.id
         self._conversation.emit(
             lambda seq: frame(session_id=session_id, seq=seq, message_id=message_id, call=call)

@@ -5,17 +5,21 @@ from typing import Any, get_args
 
 import msgspec
 
-from fireside_agent.messages import Receipt
+from fireside_agent.messages import Receipt, SamplingChoice
 from fireside_agent.protocol import Phase
 
 PHASES: frozenset[str] = frozenset(get_args(Phase))
 
 
 class ModelRow(msgspec.Struct, frozen=True):
-    """A row of `/v1/models`. `context_window` (tokens) is Fireside's."""
+    """A row of `/v1/models`. All but the id is Fireside's; `context_window` is in tokens."""
 
     id: str
     context_window: int | None = None
+    thinking: bool = False
+    vision: bool = False
+    audio: bool = False
+    gen_defaults: SamplingChoice | None = None
 
 
 class ModelList(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from fireside_agent.client_frames import ClientFrame
-from fireside_agent.messages import Message, SessionRow, SessionSettings, Summary, ToolCall
+from fireside_agent.messages import Message, SamplingChoice, SessionRow, SessionSettings, Summary, ToolCall
 
 __all__ = ["ClientFrame"]
 
@@ -39,6 +39,12 @@ class Ready(msgspec.Struct, frozen=True, tag="ready", kw_only=True):
 
     model: str
     context_window: int | None = None
+    thinking: bool = False
+    """It can think."""
+    vision: bool = False
+    audio: bool = False
+    gen_defaults: SamplingChoice | None = None
+    """How it draws tokens where nothing is said."""
 
 
 class Sessions(msgspec.Struct, frozen=True, tag="sessions", kw_only=True):

@@ -35,7 +35,14 @@ class Readiness:
             return min(loading.retry_seconds, WAITING_POLL_SECONDS)
         except ProviderError:
             return WAITING_POLL_SECONDS  # a prompt will say why, if there is one before it is back
-        ready = Ready(model=model.id, context_window=model.context_window)
+        ready = Ready(
+            model=model.id,
+            context_window=model.context_window,
+            thinking=model.thinking,
+            vision=model.vision,
+            audio=model.audio,
+            gen_defaults=model.gen_defaults,
+        )
         if ready != self.ready:
             self.ready = ready
             self._announce(ready)

@@ -47,6 +47,7 @@ class Services:
         sessions_changed: the list of chats is to be sent again.
         instructions: the person's, for all chats.
         context_window: of the served model in tokens, where it is known.
+        trace: told what turns do, a line each, without what is said in them.
     """
 
     store: SessionStore
@@ -57,5 +58,6 @@ class Services:
     attachments: AttachmentStore
     instructions: Callable[[], Awaitable[str]]
     context_window: Callable[[], int | None]
+    trace: Callable[[str], None] = lambda line: None
     max_steps: int = MAX_STEPS
     titles: bool = True

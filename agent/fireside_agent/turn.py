@@ -1,12 +1,14 @@
 """One turn: a prompt is asked, answered in as many steps as the tools need, streamed and stored."""
 
 import asyncio
+import hashlib
 import logging
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from fireside_agent.answer import RunningAnswer
@@ -164,8 +166,11 @@ class Turn:
         system = system_prompt(answer.instructions, services.toolbox.hints(names))
         hashes = [attachment.sha256 for message in path for attachment in message.attachments]
         texts = await services.attachments.texts(hashes) if hashes else {}
+        messages = build_messages(path, system, conversation.facts.summaries, texts)
+        fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]
+        services.trace(f"asks {answer.id}: prompt {fingerprint}, {len(messages)} messages, tools {names}")
         return Question(
-            build_messages(path, system, conversation.facts.summaries, texts),
+            messages,
             [_function(spec.name, spec.description, spec.parameters) for spec in self._specs],
             settings.sampling,
             settings.thinking,
@@ -200,6 +205,7 @@ class Turn:
             message = _unstored(message, error)
         self._conversation.transcript.set(message)
         status = "error" if message.status == "error" else outcome.status
+        self._services.trace(f"ends {answer.id}: {status} {message.error or ''}".rstrip())
         self._conversation.emit(
             lambda seq: TurnEnd(session_id=self._conversation.id, seq=seq, status=status, message=message)
         )

@@ -164,6 +164,12 @@ export interface Ready {
   type: "ready";
   model: string;
   context_window: number | null;
+  /** It can think. */
+  thinking: boolean;
+  vision: boolean;
+  audio: boolean;
+  /** How it draws tokens where nothing is said. */
+  gen_defaults: SamplingChoice | null;
 }
 
 /** The list of chats. */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from fireside.web import metrics, page, status
 from fireside_agent import routes as agent_routes
 from fireside_agent.agent import Agent, AgentConfig
 from fireside_agent.assembly import AgentFolders
+from fireside_agent.tools.web import search_settings
 
 _MAX_BODY = 64 * 1024 * 1024
 
@@ -104,7 +106,9 @@ def _agent(config: ServeConfig, address: tuple[str, int], key: str, epoch: str) 
             epoch=epoch,
             folders=folders,
             own_server=config.upstream is None,
+            web=search_settings(os.environ),
             max_steps=config.max_steps,
+            trace=config.agent_debug,
         )
     )
 

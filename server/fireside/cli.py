@@ -187,6 +187,7 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
         open_browser=not no_open,
         allow_hosts=allow_host,
         lane_debug=os.environ.get("FIRESIDE_LANE_DEBUG") == "1",
+        agent_debug=os.environ.get("FIRESIDE_PI_DEBUG") == "1",
         **options,
     )
 

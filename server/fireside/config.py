@@ -49,6 +49,7 @@ class ServeConfig:
         temperature, top_p, top_k, max_tokens, thinking: where a request says nothing; None: the model.
         log_prompts: whether the request log has the texts of prompts and answers.
         lane_debug: tell on standard error which lane each request takes, and why.
+        agent_debug: tell on standard error what the agent's turns do.
         workspace: folders that the agent's tools may use beside the one in `home`.
         max_steps: of one turn of the agent.
         core_command: starts a core; the number of its socket is appended. `-P`: nothing is imported from
@@ -76,6 +77,7 @@ class ServeConfig:
     max_queue: int = MAX_QUEUE
     log_prompts: bool = False
     lane_debug: bool = False
+    agent_debug: bool = False
     workspace: tuple[Path, ...] = ()
     max_steps: int = MAX_STEPS
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")

@@ -36,10 +36,20 @@ async def test_the_first_frame_is_hello(client: Client) -> None:
     assert client.frames[0] == {"type": "hello", "protocol": 2, "epoch": "epoch-1"}
 
 
-async def test_ready_names_the_first_model_of_the_server(served: Served) -> None:
+async def test_ready_names_the_first_model_of_the_server(served: Served, upstream: Upstream) -> None:
+    row = {"id": "scripted-1", "context_window": 4096, "thinking": True, "gen_defaults": {"top_k": 20}}
+    upstream.models = {"data": [row, {"id": "other"}]}
     async with served.client() as client:
         ready = await client.until("ready")
-    assert ready == {"type": "ready", "model": "scripted-1", "context_window": 4096}
+    assert ready == {
+        "type": "ready",
+        "model": "scripted-1",
+        "context_window": 4096,
+        "thinking": True,
+        "vision": False,
+        "audio": False,
+        "gen_defaults": {"top_k": 20},
+    }
     async with served.client() as client:
         assert (await client.next())["type"] == "ready"
 

@@ -26,6 +26,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
             "created": 0,
             "owned_by": "fireside",
             "context_window": served.text.context_window,
+            "thinking": served.text.thinks,
             "gen_defaults": {
                 "temperature": defaults.temperature,
                 "top_p": defaults.top_p,

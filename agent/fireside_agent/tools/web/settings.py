@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Literal, Protocol
@@ -14,6 +15,10 @@ PROVIDER_URLS: dict[ProviderName, str] = {
     "brave": "https://api.search.brave.com/res/v1/web/search",
     "tavily": "https://api.tavily.com/search",
 }
+
+
+KEYS: Mapping[str, ProviderName] = {"BRAVE_API_KEY": "brave", "TAVILY_API_KEY": "tavily"}
+"""Environment variables with a search service's key; the first that is set counts."""
 
 
 class Resolver(Protocol):
@@ -30,6 +35,14 @@ class SystemResolver:
     async def resolve(self, host: str, port: int) -> list[str]:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         return list(dict.fromkeys(str(row[4][0]) for row in found))
+
+
+def search_settings(environment: Mapping[str, str]) -> "WebSettings":
+    """What the environment says: a key of a search service makes it the one that is asked."""
+    for name, provider in KEYS.items():
+        if key := environment.get(name, "").strip():
+            return WebSettings(provider=provider, search_key=key)
+    return WebSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,7 @@ class WebSettings:
         provider: who searches.
         search_url: where the provider is reached; empty: at its own address.
         search_key: of a provider that wants one. Shown nowhere.
+        places_url, weather_url: of a service that speaks Open-Meteo's format.
         resolver: of host names.
         allowed_addresses: openings for servers that the person runs, such as an own search server.
         user_agent: sent with every request.
@@ -66,6 +80,8 @@ class WebSettings:
     provider: ProviderName = "duckduckgo"
     search_url: str = ""
     search_key: str = field(default="", repr=False)
+    places_url: str = "https://geocoding-api.open-meteo.com/v1/search"
+    weather_url: str = "https://api.open-meteo.com/v1/forecast"
     resolver: Resolver = field(default_factory=SystemResolver)
     allowed_addresses: tuple[Opening, ...] = ()
     user_agent: str = "Mozilla/5.0 (compatible; Fireside)"
