@@ -1,6 +1,6 @@
 /** Builds the parts of the page, connects them, and shows the page. */
 
-/** @import { ServerFrame } from "./protocol.d.ts" */
+/** @import { ClientFrame, ServerFrame } from "./protocol.d.ts" */
 
 import { computed, effect, html, render } from "./lib.js";
 import { Announcer } from "./dom/announcer.js";
@@ -8,14 +8,17 @@ import { listenForCopy } from "./dom/code_blocks.js";
 import { Painter } from "./dom/painter.js";
 import { Connection } from "./net/connection.js";
 import { EngineStatus } from "./net/engine_status.js";
+import { Attaching } from "./state/attaching.js";
 import { Chats } from "./state/chats.js";
 import { Client } from "./state/client.js";
 import { Drafts } from "./state/drafts.js";
 import { Notices } from "./state/notices.js";
 import { Outbox } from "./state/outbox.js";
 import { Router } from "./state/router.js";
+import { Search } from "./state/search.js";
 import { Session } from "./state/session.js";
 import { Theme } from "./state/theme.js";
+import { Wishes } from "./state/wishes.js";
 import { Page } from "./ui/app.js";
 import { Drawer } from "./ui/drawer.js";
 import { listenForKeys } from "./ui/keys.js";
@@ -33,16 +36,20 @@ function build() {
     notices: new Notices(),
     router: new Router(),
   };
-  const client = new Client({ ...parts, send: (frame) => connection.send(frame) });
+  const send = (/** @type {ClientFrame} */ frame) => connection.send(frame);
+  const client = new Client({ ...parts, send });
   const app = {
     ...parts,
     client,
+    wishes: new Wishes({ ...parts, send }),
     title: titleOf(parts),
     connected: connection.open,
+    attaching: new Attaching(),
     announcer: new Announcer(document),
     drawer: new Drawer(),
     engine: new EngineStatus(),
     painter: new Painter(),
+    search: new Search(parts.chats.filter),
     theme: new Theme(),
   };
   return { app, connection };

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
+from browser.pages import NOTES, Scripted
 from support.browser import opened
 from support.chat import stop_all
-from support.server import Server
+from support.server import Server, prepared_home, serving
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -49,3 +50,24 @@ def no_chats_left(server: Server) -> Iterator[None]:
 def page(browser: Browser) -> Iterator[Page]:
     with opened(browser) as fresh:
         yield fresh
+
+
+@pytest.fixture(scope="session")
+def scripted() -> Iterator[Scripted]:
+    with Scripted() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def agent(server: Server, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = prepared_home(tmp_path_factory.mktemp("agent"), server.home)
+    with serving(home, "--upstream", scripted.upstream.base_url) as running:
+        yield running.wait_ready()
+
+
+@pytest.fixture
+def notes(agent: Server) -> Path:
+    path = agent.home / "workspace" / "notes.txt"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(NOTES)
+    return path

@@ -31,6 +31,11 @@ export class ScrollFollower {
     this.#element.scrollTop = this.#element.scrollHeight;
   }
 
+  /** The reader goes elsewhere. */
+  leave() {
+    this.atEnd.value = false;
+  }
+
   #settle() {
     if (this.atEnd.peek()) this.jump();
     else this.atEnd.value = this.#distance() <= 1;

@@ -16,9 +16,11 @@ export class Chats {
   /** Whether the list was received since the page was opened. */
   known = signal(false);
   filter = signal("");
-  groups = computed(() => group(matching(this.rows.value, this.filter.value), new Date()));
+  #found = computed(() => matching(this.rows.value, this.filter.value));
+  groups = computed(() => group(this.#found.value.filter((row) => !row.archived), new Date()));
+  archived = computed(() => this.#found.value.filter((row) => row.archived));
 
-  /** @param {readonly SessionRow[]} rows  newest first */
+  /** @param {readonly SessionRow[]} rows  pinned ones first, then the newest */
   replace(rows) {
     this.rows.value = rows;
     this.known.value = true;
@@ -53,7 +55,7 @@ function group(rows, now) {
   /** @type {Map<string, SessionRow[]>} */
   const groups = new Map();
   for (const row of rows) {
-    const title = age(new Date(row.modified_at * 1000), now);
+    const title = row.pinned ? "Pinned" : age(new Date(row.modified_at * 1000), now);
     groups.set(title, [...(groups.get(title) ?? []), row]);
   }
   return [...groups].map(([title, members]) => ({ title, rows: members }));

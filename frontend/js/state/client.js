@@ -2,13 +2,13 @@
 /** @import { Chats } from "./chats.js" */
 /** @import { Drafts } from "./drafts.js" */
 /** @import { Notices } from "./notices.js" */
-/** @import { Outbox } from "./outbox.js" */
+/** @import { Manner, Outbox } from "./outbox.js" */
 /** @import { Router } from "./router.js" */
 /** @import { Session } from "./session.js" */
 
 import { Delivery } from "./delivery.js";
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 
 /**
  * @typedef {object} Parts
@@ -29,6 +29,8 @@ export class Client {
   #asked = new Set();
   /** Missing frames were asked for. */
   #catchingUp = false;
+  /** A copy of a chat was asked for, and is to be shown. */
+  #forking = false;
 
   /** @param {Parts} parts */
   constructor(parts) {
@@ -44,10 +46,26 @@ export class Client {
     this.#open();
   }
 
-  /** @param {string} text */
-  ask(text) {
-    this.#parts.outbox.add(this.#parts.session.id.peek(), text);
+  /** @param {boolean} [temporary]  whether the new chat leaves no trace */
+  startChat(temporary = false) {
+    const { router, session } = this.#parts;
+    router.go(null);
+    session.temporary.value = temporary;
+  }
+
+  /** @param {string} text @param {Manner} [manner] */
+  ask(text, manner) {
+    const { outbox, session } = this.#parts;
+    const id = session.id.peek();
+    outbox.add(id, text, { ...(manner && { manner }), ...(id === null && { temporary: session.temporary.peek() }) });
     this.#delivery.flush();
+  }
+
+  /** Copy the branch up to a message into a chat of its own, and show that. @param {string} message_id */
+  fork(message_id) {
+    const { send, session } = this.#parts;
+    const id = session.id.peek();
+    if (id) this.#forking = send({ type: "fork_session", id, message_id });
   }
 
   /** @param {string} client_id */
@@ -60,22 +78,12 @@ export class Client {
     this.#delivery.confirm([client_id]);
   }
 
-  stop() {
-    const { session, send } = this.#parts;
-    const session_id = session.id.peek();
-    if (session_id && session.running.peek()) session.stopping.value = send({ type: "abort", session_id });
-  }
-
-  /** @param {string} id */
-  remove(id) {
-    return this.#parts.send({ type: "delete_session", id });
-  }
 
   /** The connection is lost. */
   pause() {
     this.#delivery.pause();
-    this.#catchingUp = false;
-    this.#parts.session.stopping.value = false;
+    this.#catchingUp = this.#forking = false;
+    this.#parts.session.stopping.value = this.#parts.session.compacting.value = false;
   }
 
   /** @param {ServerFrame} frame */
@@ -92,8 +100,8 @@ export class Client {
       case "error":
         return this.#error(frame);
       case "ready":
-        // The page reads the model from /api/status, which also knows what happens before there is one.
-        return undefined;
+        // Its name is in /api/status, which also knows what happens before there is a model.
+        return void (this.#parts.session.window.value = frame.context_window);
       default:
         return this.#session(frame);
     }
@@ -120,12 +128,24 @@ export class Client {
     const { drafts, session, router } = this.#parts;
     this.#delivery.confirm(frame.messages.map((message) => message.client_id));
     if (frame.session_id === session.id.peek()) return session.replace(frame);
-    if (this.#asked.has(frame.session_id) || !this.#delivery.openedChat(frame.session_id)) return;
+    if (this.#asked.has(frame.session_id)) return;
+    if (this.#forking && frame.messages.length > 0) return this.#showFork(frame);
+    if (!this.#delivery.openedChat(frame.session_id)) return;
     if (session.id.peek() !== null) return this.#open();
     this.#asked.add(frame.session_id);
     drafts.move(null, frame.session_id);
     session.replace(frame);
     router.go(frame.session_id, { replace: true });
+  }
+
+  /** @param {History} frame */
+  #showFork(frame) {
+    const { router, session } = this.#parts;
+    this.#forking = false;
+    this.#asked.add(frame.session_id);
+    session.reset(frame.session_id);
+    session.replace(frame);
+    router.go(frame.session_id);
   }
 
   /** @param {SessionFrame} frame */
@@ -156,6 +176,7 @@ export class Client {
     if (shown && frame.code === "unknown_session" && session.messages.peek().length === 0) {
       return this.#unknownChat(frame.session_id ?? "");
     }
+    session.compacting.value = this.#forking = false;
     if (!frame.client_id) return notices.add(frame.message);
     // A prompt that has found another chat since is not failed by the old one.
     if (entry && entry.session_id === frame.session_id) this.#delivery.fail(entry.client_id, frame.message);

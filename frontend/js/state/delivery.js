@@ -1,5 +1,5 @@
 /** @import { ClientFrame } from "../protocol.d.ts" */
-/** @import { Outbox } from "./outbox.js" */
+/** @import { Entry, Outbox } from "./outbox.js" */
 
 const CONFIRM_LIMIT_MS = 20_000;
 const UNCONFIRMED = "Fireside did not confirm this message. Retry sends it again; it is never asked twice.";
@@ -32,8 +32,8 @@ export class Delivery {
   flush() {
     for (const entry of this.#outbox.entries.peek()) {
       if (entry.error !== null || this.#sent.has(entry.client_id)) continue;
-      if (entry.session_id === null) this.#askForChat();
-      else this.#deliver(entry.client_id, entry.session_id, entry.text);
+      if (entry.session_id === null) this.#askForChat(entry.temporary ?? false);
+      else this.#deliver(entry, entry.session_id);
     }
   }
 
@@ -78,17 +78,18 @@ export class Delivery {
     this.flush();
   }
 
-  #askForChat() {
-    if (!this.#awaitsChat) this.#awaitsChat = this.#send({ type: "new_session" });
+  /** @param {boolean} temporary */
+  #askForChat(temporary) {
+    if (!this.#awaitsChat) this.#awaitsChat = this.#send({ type: "new_session", temporary });
   }
 
   /**
-   * @param {string} client_id
+   * @param {Entry} entry
    * @param {string} session_id
-   * @param {string} text
    */
-  #deliver(client_id, session_id, text) {
-    if (!this.#send({ type: "prompt", session_id, text, client_id })) return;
+  #deliver({ client_id, text, manner: { attachments = [], ...rest } = {} }, session_id) {
+    const files = attachments.map(({ sha256, name }) => ({ sha256, name }));
+    if (!this.#send({ type: "prompt", session_id, text, client_id, attachments: files, ...rest })) return;
     this.#sent.set(client_id, setTimeout(() => this.fail(client_id, UNCONFIRMED), CONFIRM_LIMIT_MS));
   }
 

@@ -1,16 +1,19 @@
 import { signal } from "../lib.js";
 import { Shelf } from "../dom/storage.js";
 
-/** What stands in the composer of each chat, kept over reloads. */
+/** What stands in the composer of each chat, kept over reloads except in temporary chats. */
 export class Drafts {
   /** Rises when a draft was set from outside the composer. */
   version = signal(0);
 
   #shelf = new Shelf("localStorage", "draft");
+  /** @type {Map<string, string>} drafts of temporary chats */
+  #passing = new Map();
 
   /** @param {string | null} chat */
   get(chat) {
-    return this.#shelf.get(chat ?? "new");
+    const key = chat ?? "new";
+    return this.#passing.get(key) ?? this.#shelf.get(key);
   }
 
   /**
@@ -18,9 +21,13 @@ export class Drafts {
    *
    * @param {string | null} chat
    * @param {string} text
+   * @param {{shelved?: boolean}} [options]  shelved: false for a chat that leaves no trace
    */
-  keep(chat, text) {
-    this.#shelf.set(text, chat ?? "new");
+  keep(chat, text, { shelved = true } = {}) {
+    const key = chat ?? "new";
+    if (shelved || !text) this.#passing.delete(key);
+    else this.#passing.set(key, text);
+    if (shelved || !text) this.#shelf.set(text, key);
   }
 
   /**
@@ -30,7 +37,7 @@ export class Drafts {
    * @param {string | null} to
    */
   move(from, to) {
-    this.keep(to, this.get(from));
+    this.keep(to, this.get(from), { shelved: !this.#passing.has(from ?? "new") });
     this.keep(from, "");
   }
 

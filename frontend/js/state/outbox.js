@@ -1,9 +1,18 @@
+/** @import { Attachment } from "../protocol.d.ts" */
 /** @import { Signal } from "../lib.js" */
 
 import { signal } from "../lib.js";
 import { Shelf } from "../dom/storage.js";
 
 /**
+ * How a prompt is asked, beyond its text; see the frame `prompt`.
+ *
+ * @typedef {object} Manner
+ * @property {string | null} [after]
+ * @property {boolean} [first]
+ * @property {boolean} [steer]
+ * @property {readonly Attachment[]} [attachments]
+ *
  * A prompt that the server has not confirmed yet.
  *
  * @typedef {object} Entry
@@ -11,6 +20,8 @@ import { Shelf } from "../dom/storage.js";
  * @property {string | null} session_id  null until the chat it opens has an id
  * @property {string} text
  * @property {string | null} error  why it failed; it waits for Retry then
+ * @property {Manner} [manner]
+ * @property {boolean} [temporary]  of a chat that it opens
  */
 
 /** Prompts on their way. They survive a reload: what was typed is never lost. */
@@ -23,9 +34,10 @@ export class Outbox {
   /**
    * @param {string | null} session_id
    * @param {string} text
+   * @param {Pick<Entry, "manner" | "temporary">} [rest]
    */
-  add(session_id, text) {
-    this.#save([...this.entries.peek(), { client_id: newId(), session_id, text, error: null }]);
+  add(session_id, text, rest = {}) {
+    this.#save([...this.entries.peek(), { client_id: newId(), session_id, text, error: null, ...rest }]);
   }
 
   /** @param {string} client_id */

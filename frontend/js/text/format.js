@@ -32,3 +32,9 @@ export function milliseconds(value) {
 
 /** @param {number} value  tokens a second */
 export const speed = (value) => `${tenths.format(value)} tok/s`;
+
+/** @param {number} size */
+export function bytes(size) {
+  const power = Math.min(Math.floor(Math.log10(Math.max(size, 1)) / 3), UNITS.length - 1);
+  return `${power < 2 ? count(size / 1000 ** power) : tenths.format(size / 1000 ** power)} ${UNITS[power]}`;
+}

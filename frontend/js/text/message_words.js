@@ -52,6 +52,8 @@ export function waitingFor(progress) {
       return "Reading the conversation";
     case "restarting":
       return "The engine stopped and is taking up the answer again.";
+    case "retrying":
+      return "The engine did not answer. It is asked again.";
     case "waiting":
       return "Waiting for the engine";
     default:
@@ -95,4 +97,13 @@ function endedBy(reason) {
 /** @param {number} value */
 function times(value) {
   return value === 1 ? "once" : `${count(value)} times`;
+}
+
+/**
+ * @param {boolean} live
+ * @param {number | null} ms
+ */
+export function reasoningWords(live, ms) {
+  if (live) return "Thinking…";
+  return ms === null ? "Thought" : `Thought for ${ms < 1000 ? "a moment" : seconds(ms / 1000)}`;
 }

@@ -1,16 +1,33 @@
+/** @import { SessionRow } from "../protocol.d.ts" */
 /** @import { Group } from "../state/chats.js" */
 
 import { html, useId } from "../lib.js";
 import { ChatRow } from "./chat_row.js";
 import { useApp } from "./context.js";
+import { Icon } from "./icons.js";
+import { SearchHits } from "./search_hits.js";
 
 export function ChatList() {
   const { chats } = useApp();
   const groups = chats.groups.value;
+  const archived = chats.archived.value;
+  const none = groups.length === 0 && archived.length === 0 && chats.known.value;
   return html`<div class="chats">
     ${groups.map((group) => html`<${ChatGroup} key=${group.title} group=${group} />`)}
-    ${groups.length === 0 && chats.known.value && html`<p class="chats__none">${emptyWords(chats.filter.value)}</p>`}
+    ${archived.length > 0 && html`<${Archived} rows=${archived} open=${chats.filter.value !== ""} />`}
+    ${none && html`<p class="chats__none">${emptyWords(chats.filter.value)}</p>`}
+    <${SearchHits} />
   </div>`;
+}
+
+/** @param {{rows: readonly SessionRow[], open: boolean}} props */
+function Archived({ rows, open }) {
+  return html`<details class="chats__archived" open=${open}>
+    <summary class="chats__age"><${Icon} name="right" />Archived (${rows.length})</summary>
+    <ul>
+      ${rows.map((row) => html`<${ChatRow} key=${row.id} row=${row} />`)}
+    </ul>
+  </details>`;
 }
 
 /** @param {string} filter */

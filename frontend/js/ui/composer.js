@@ -1,23 +1,31 @@
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from "../lib.js";
 import { useApp } from "./context.js";
+import { ComposerButtons, SteerSwitch } from "./composer_buttons.js";
 import { COMPOSER, focusComposer } from "./focus.js";
-import { Icon, StopIcon } from "./icons.js";
+import { UploadList } from "./upload_list.js";
 
 const GROWS_BY_ITSELF = CSS.supports("field-sizing", "content");
 /** Safari ends a composition before the Enter that ended it; this key code still marks that Enter. */
 const COMPOSING = 229;
 
 export function Composer() {
-  const { client, drafts, session } = useApp();
+  const { attaching, client, drafts, notices, session } = useApp();
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const empty = useDraft(area);
+  /** What is sent during an answer is seen by it at its next step. */
+  const steer = useSignal(false);
   useEffect(focusComposer, [session.id.value]);
 
   const send = () => {
     const text = area.current?.value ?? "";
-    if (!area.current || !text.trim()) return;
-    client.ask(text);
-    drafts.set(session.id.peek(), "");
+    const id = session.id.peek();
+    if (!area.current || (!text.trim() && attaching.of(id).length === 0)) return;
+    const attachments = attaching.take(id);
+    if (!attachments) return notices.add("A file is still on its way to Fireside. Send again in a moment.");
+    const steers = steer.peek() && session.running.peek() !== null;
+    if (!text.trim() && attachments.length === 0) return;
+    client.ask(text, { ...(attachments.length && { attachments }), ...(steers && { steer: true }) });
+    drafts.set(id, "");
     area.current.focus();
   };
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
@@ -30,27 +38,54 @@ export function Composer() {
     send();
   };
   const onInput = () => {
-    drafts.keep(session.id.peek(), area.current?.value ?? "");
+    drafts.keep(session.id.peek(), area.current?.value ?? "", { shelved: !session.temporary.peek() });
     empty.value = !area.current?.value.trim();
     fit(area.current);
   };
-  return html`<form class="composer" aria-label="Message" onSubmit=${onSubmit}>
+  const onPaste = (/** @type {ClipboardEvent} */ event) => {
+    if (attachFrom(event.clipboardData)) event.preventDefault();
+  };
+  const onDrop = (/** @type {DragEvent} */ event) => {
+    if (attachFrom(event.dataTransfer)) event.preventDefault();
+  };
+  const attachFrom = (/** @type {DataTransfer | null} */ data) => {
+    if (!data?.files.length) return false;
+    attaching.add(session.id.peek(), data.files);
+    return true;
+  };
+  const nothing = empty.value && attaching.of(session.id.value).length === 0;
+  return html`<form class="composer" aria-label="Message" onSubmit=${onSubmit} onDragOver=${allowDrop} onDrop=${onDrop}>
+    <${SteerSwitch} steer=${steer} />
     <div class="composer__box">
+      <${UploadList} />
       <textarea
         id=${COMPOSER}
         ref=${area}
         rows="1"
         dir="auto"
         aria-label="Message Fireside"
-        placeholder=${session.messages.value.length ? "Reply…" : "Ask anything…"}
+        placeholder=${placeholder(session)}
         enterkeyhint="send"
         onKeyDown=${onKeyDown}
         onInput=${onInput}
+        onPaste=${onPaste}
       ></textarea>
-      <${Buttons} empty=${empty.value} />
+      <${ComposerButtons} empty=${nothing} />
     </div>
     <${Hint} />
   </form>`;
+}
+
+/** @param {DragEvent} event */
+function allowDrop(event) {
+  if (event.dataTransfer?.types.includes("Files")) event.preventDefault();
+}
+
+/** @param {import("../state/session.js").Session} session */
+function placeholder({ asking, messages, temporary }) {
+  if (asking.value.length) return "Fireside waits for your decision above…";
+  if (messages.value.length) return "Reply…";
+  return temporary.value ? "Ask anything; it is not kept…" : "Ask anything…";
 }
 
 /**
@@ -77,33 +112,11 @@ function fit(area) {
   area.style.height = `${area.scrollHeight}px`;
 }
 
-/** @param {{empty: boolean}} props */
-function Buttons({ empty }) {
-  const { client, connected, session } = useApp();
-  const running = session.running.value !== null;
-  return html`<div class="composer__buttons">
-    ${running &&
-    html`<button
-      type="button"
-      class="round round--stop"
-      aria-label="Stop"
-      title="Stop (Esc)"
-      disabled=${!connected.value || session.stopping.value}
-      onClick=${() => client.stop()}
-    >
-      <${StopIcon} />
-    </button>`}
-    ${(!running || !empty) &&
-    html`<button type="submit" class="round" aria-label="Send" title="Send (Enter)" disabled=${empty}>
-      <${Icon} name="send" />
-    </button>`}
-  </div>`;
-}
-
 function Hint() {
-  const { engine } = useApp();
+  const { engine, session } = useApp();
   const upstream = engine.current.value?.mode === "upstream";
   return html`<p class="composer__hint">
+    ${session.temporary.value && "This chat is not kept. "}
     ${upstream ? "Another server answers; what you write is sent there." : "Nothing leaves this machine."}
     ${" "}A model can be wrong.
   </p>`;

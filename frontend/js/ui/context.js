@@ -1,14 +1,17 @@
 /** @import { EngineStatus } from "../net/engine_status.js" */
 /** @import { Announcer } from "../dom/announcer.js" */
 /** @import { Painter } from "../dom/painter.js" */
+/** @import { Attaching } from "../state/attaching.js" */
 /** @import { Client } from "../state/client.js" */
 /** @import { Chats } from "../state/chats.js" */
 /** @import { Drafts } from "../state/drafts.js" */
 /** @import { Notices } from "../state/notices.js" */
 /** @import { Outbox } from "../state/outbox.js" */
 /** @import { Router } from "../state/router.js" */
+/** @import { Search } from "../state/search.js" */
 /** @import { Session } from "../state/session.js" */
 /** @import { Theme } from "../state/theme.js" */
+/** @import { Wishes } from "../state/wishes.js" */
 /** @import { Drawer } from "./drawer.js" */
 /** @import { Signal } from "../lib.js" */
 
@@ -19,6 +22,7 @@ import { createContext, useContext } from "../lib.js";
  *
  * @typedef {object} App
  * @property {Announcer} announcer
+ * @property {Attaching} attaching
  * @property {Chats} chats
  * @property {Client} client
  * @property {Signal<boolean>} connected
@@ -29,8 +33,10 @@ import { createContext, useContext } from "../lib.js";
  * @property {Outbox} outbox
  * @property {Painter} painter
  * @property {Router} router
+ * @property {Search} search
  * @property {Session} session
  * @property {Theme} theme
+ * @property {Wishes} wishes
  * @property {{readonly value: string}} title  of the chat that is shown, "" where it has none yet
  */
 

@@ -1,3 +1,4 @@
+export const APPROVAL = "allow-once";
 export const COMPOSER = "composer-text";
 export const FILTER = "chat-filter";
 export const MENU = "open-chats";

@@ -1,10 +1,11 @@
 /** @import { App } from "./context.js" */
 
-import { FILTER, focusComposer, focusOn } from "./focus.js";
+import { APPROVAL, FILTER, focusComposer, focusOn } from "./focus.js";
 
 const MAC = navigator.platform.startsWith("Mac");
 
 export const keyNames = {
+  approval: MAC ? "⌥⇧A" : "Alt ⇧ A",
   newChat: MAC ? "⌥⇧N" : "Alt ⇧ N",
   filter: MAC ? "⌘K" : "Ctrl K",
 };
@@ -34,17 +35,18 @@ function actionFor(event, app) {
   if (command && !event.altKey && !event.shiftKey && event.code === "KeyK") return () => focusFilter(app);
   // By its place on the keyboard: with Alt (Option) held, some systems make another letter of it.
   if (event.altKey && event.shiftKey && !command && event.code === "KeyN") return () => startChat(app);
+  if (event.altKey && event.shiftKey && !command && event.code === "KeyA") return () => focusOn(APPROVAL);
   return event.key === "Escape" ? escapeAction(app) : undefined;
 }
 
 /** @param {App} app */
-function escapeAction({ chats, client, drawer, session }) {
+function escapeAction({ chats, drawer, session, wishes }) {
   // An open popover closes by itself.
   if (document.querySelector(":popover-open")) return undefined;
   if (chats.filter.value && document.activeElement?.id === FILTER) return () => (chats.filter.value = "");
   if (drawer.open.value) return () => drawer.close();
   if (document.activeElement?.id === FILTER) return focusComposer;
-  return session.running.value ? () => client.stop() : undefined;
+  return session.running.value ? () => wishes.stop() : undefined;
 }
 
 /** @param {App} app */
@@ -55,8 +57,8 @@ function focusFilter({ drawer }) {
 }
 
 /** @param {App} app */
-function startChat({ drawer, router }) {
-  router.go(null);
+function startChat({ client, drawer }) {
+  client.startChat();
   drawer.close();
   focusComposer();
 }

@@ -1,29 +1,70 @@
 /** @import { Entry } from "../state/outbox.js" */
 /** @import { MessageModel } from "../state/message.js" */
 
-import { html } from "../lib.js";
+import { html, useSignal } from "../lib.js";
 import { promptEnd } from "../text/message_words.js";
+import { AttachmentList } from "./attachment_list.js";
 import { useApp } from "./context.js";
 import { CopyButton } from "./copy_button.js";
 import { focusOn, COMPOSER } from "./focus.js";
 import { Icon } from "./icons.js";
 import { Markdown } from "./markdown.js";
+import { PromptEditor } from "./prompt_editor.js";
+import { Siblings } from "./siblings.js";
 
 /** A message of the reader's that the server has. @param {{model: MessageModel}} props */
 export function Prompt({ model }) {
-  const { session } = useApp();
-  const queued = model.status.value === "queued" && session.running.value !== null;
+  const editing = useSignal(false);
   const end = promptEnd(model.status.value, model.error.value);
-  return html`<article class="message message--user" aria-label="You" data-status=${model.status} data-message-id=${model.id}>
-    <div class="message__row">
-      <${CopyButton} text=${() => model.text} brief />
-      <div class=${`bubble ${queued ? "bubble--waiting" : ""}`}>
-        ${model.blocks.length ? html`<${Markdown} model=${model} />` : html`<${Plain} text=${model.text} />`}
-      </div>
-    </div>
-    ${queued && html`<p class="message__note">Queued: asked when the answer is done.</p>`}
-    ${end && html`<p class="message__note message__note--bad">${end}</p>`}
+  model.version.value;
+  return html`<article
+    class=${`message message--user ${editing.value ? "message--editing" : ""}`}
+    aria-label="You"
+    data-status=${model.status}
+    data-message-id=${model.id}
+  >
+    ${editing.value
+      ? html`<${PromptEditor} model=${model} onEnd=${() => (editing.value = false)} />`
+      : html`<div class="message__row">
+          <div class="message__acts">
+            <${CopyButton} text=${() => model.text} brief />
+            <${EditButton} onEdit=${() => (editing.value = true)} />
+          </div>
+          <div class="bubble">
+            ${model.blocks.length ? html`<${Markdown} model=${model} />` : html`<${Plain} text=${model.text} />`}
+            <${AttachmentList} attachments=${model.attachments} />
+          </div>
+        </div>`}
+    <${Siblings} model=${model} what="message" />
+    ${end && html`<${Unanswered} model=${model} why=${end} />`}
   </article>`;
+}
+
+/** @param {{model: MessageModel, why: string}} props */
+function Unanswered({ model, why }) {
+  const { connected, session, wishes } = useApp();
+  const busy = !connected.value || session.running.value !== null;
+  return html`<div class="message__foot">
+    <span class="message__note message__note--bad">${why}</span>
+    <button type="button" class="action" disabled=${busy} onClick=${() => wishes.regenerate(model)}>
+      <${Icon} name="retry" />Ask again
+    </button>
+  </div>`;
+}
+
+/** @param {{onEdit: () => void}} props */
+function EditButton({ onEdit }) {
+  const { session } = useApp();
+  return html`<button
+    type="button"
+    class="action"
+    aria-label="Edit and send again"
+    title="Edit and send again; this version is kept"
+    disabled=${session.running.value !== null}
+    onClick=${onEdit}
+  >
+    <${Icon} name="edit" />
+  </button>`;
 }
 
 /** A message of the reader's on its way to the server. @param {{entry: Entry}} props */
@@ -31,7 +72,10 @@ export function PendingPrompt({ entry }) {
   const { connected } = useApp();
   const failed = entry.error !== null;
   return html`<article class="message message--user" aria-label="You" data-status=${failed ? "failed" : "pending"}>
-    <div class=${`bubble ${failed ? "bubble--failed" : "bubble--waiting"}`}><${Plain} text=${entry.text} /></div>
+    <div class=${`bubble ${failed ? "bubble--failed" : "bubble--waiting"}`}>
+      <${Plain} text=${entry.text} />
+      <${AttachmentList} attachments=${entry.manner?.attachments ?? []} />
+    </div>
     <div class="message__foot">
       ${failed
         ? html`<${Failure} entry=${entry} />`
@@ -42,7 +86,7 @@ export function PendingPrompt({ entry }) {
 
 /** @param {{text: string}} props */
 function Plain({ text }) {
-  return html`<p class="plain" dir="auto">${text}</p>`;
+  return text && html`<p class="plain" dir="auto">${text}</p>`;
 }
 
 /** @param {{entry: Entry}} props */

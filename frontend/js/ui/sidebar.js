@@ -1,4 +1,4 @@
-import { html, useLayoutEffect, useRef } from "../lib.js";
+import { html, useId, useLayoutEffect, useRef } from "../lib.js";
 import { ChatList } from "./chat_list.js";
 import { useApp } from "./context.js";
 import { FILTER, MENU, focusComposer, focusOn } from "./focus.js";
@@ -43,15 +43,33 @@ function focusIsLost(nav) {
 }
 
 function NewChat() {
-  const { drawer, router } = useApp();
-  const start = () => {
-    router.go(null);
+  const { client, drawer } = useApp();
+  const menu = useId();
+  const start = (/** @type {boolean} */ temporary) => {
+    client.startChat(temporary);
     drawer.close();
     focusComposer();
   };
-  return html`<button type="button" class="new" aria-keyshortcuts="Alt+Shift+N" onClick=${start}>
-    <${Icon} name="plus" /><span>New chat</span><kbd aria-hidden="true">${keyNames.newChat}</kbd>
-  </button>`;
+  return html`<div class="new">
+    <button type="button" class="new__chat" aria-keyshortcuts="Alt+Shift+N" onClick=${() => start(false)}>
+      <${Icon} name="plus" /><span>New chat</span><kbd aria-hidden="true">${keyNames.newChat}</kbd>
+    </button>
+    <button type="button" class="new__more" aria-label="Other kinds of chat" popovertarget=${menu}>
+      <${Icon} name="more" />
+    </button>
+    <div id=${menu} popover="auto" class="panel panel--menu" role="dialog" aria-label="Other kinds of chat">
+      <button
+        type="button"
+        class="choice"
+        popovertarget=${menu}
+        popovertargetaction="hide"
+        onClick=${() => start(true)}
+      >
+        <${Icon} name="hidden" />
+        <span><b>Temporary chat</b> Never written to the disk, not in the list, gone when you leave it.</span>
+      </button>
+    </div>
+  </div>`;
 }
 
 function Filter() {
@@ -64,8 +82,8 @@ function Filter() {
     <input
       id=${FILTER}
       type="search"
-      placeholder="Filter chats"
-      aria-label="Filter chats"
+      placeholder="Search chats"
+      aria-label="Search chats"
       aria-keyshortcuts="Control+K Meta+K"
       autocomplete="off"
       dir="auto"

@@ -1,10 +1,15 @@
+/** @import { Part } from "../state/turns.js" */
+
 import { html, useComputed, useEffect, useLayoutEffect, useRef, useSignal, useSignalEffect } from "../lib.js";
 import { ScrollFollower } from "../dom/scroll_follower.js";
 import { Answer } from "./answer.js";
 import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
+import { useJump } from "./jump.js";
 import { MissingChat } from "./missing_chat.js";
 import { PendingPrompt, Prompt } from "./prompt.js";
+import { Queue } from "./queue.js";
+import { SummaryDivider } from "./summary_divider.js";
 import { Welcome } from "./welcome.js";
 
 /** The conversation. It follows the answer as long as the reader is at its end. */
@@ -13,6 +18,7 @@ export function Thread() {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const column = useRef(/** @type {HTMLElement | null} */ (null));
   const follower = useFollower(box, column);
+  useJump(box, follower);
   return html`<div class="thread">
     <section
       class="thread__scroll"
@@ -32,16 +38,24 @@ export function Thread() {
 function Conversation() {
   const { session } = useApp();
   const pending = usePending();
-  const messages = session.messages.value;
+  const parts = session.parts.value;
   if (session.view.value === "missing") return html`<${MissingChat} />`;
-  if (session.view.value !== "opening" && messages.length + pending.value.length === 0) return html`<${Welcome} />`;
-  const last = messages.at(-1);
-  return html`${messages.map((message) =>
-    message.role === "user"
-      ? html`<${Prompt} key=${message.key} model=${message} />`
-      : html`<${Answer} key=${message.key} model=${message} last=${message === last} />`,
-  )}
-  ${pending.value.map((entry) => html`<${PendingPrompt} key=${entry.client_id} entry=${entry} />`)}`;
+  if (session.view.value !== "opening" && parts.length + pending.value.length === 0) return html`<${Welcome} />`;
+  return html`${parts.map((part) => html`<${PartView} key=${part.key} part=${part} />`)}
+    <${Queue} />
+    ${pending.value.map((entry) => html`<${PendingPrompt} key=${entry.client_id} entry=${entry} />`)}`;
+}
+
+/** @param {{part: Part}} props */
+function PartView({ part }) {
+  switch (part.kind) {
+    case "prompt":
+      return html`<${Prompt} model=${part.message} />`;
+    case "answer":
+      return html`<${Answer} steps=${part.steps} />`;
+    default:
+      return html`<${SummaryDivider} summary=${part.summary} />`;
+  }
 }
 
 /** The prompts of this chat that the server has not confirmed. */

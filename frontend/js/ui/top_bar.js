@@ -1,12 +1,14 @@
 import { html } from "../lib.js";
 import { useApp } from "./context.js";
+import { ContextMeter } from "./context_meter.js";
 import { EnginePill } from "./engine_pill.js";
 import { MENU } from "./focus.js";
 import { Icon } from "./icons.js";
 
 export function TopBar() {
   const { drawer, session, title } = useApp();
-  const unnamed = session.view.value === "missing" ? "Chat not found" : "New chat";
+  const fresh = session.temporary.value ? "Temporary chat" : "New chat";
+  const unnamed = session.view.value === "missing" ? "Chat not found" : fresh;
   return html`<header class="top">
     ${drawer.narrow.value &&
     html`<button
@@ -20,6 +22,14 @@ export function TopBar() {
       <${Icon} name="menu" />
     </button>`}
     <h1 class="top__title" dir="auto">${title.value || unnamed}</h1>
+    ${session.temporary.value && html`<${TemporaryBadge} />`}
+    <${ContextMeter} />
     <${EnginePill} />
   </header>`;
+}
+
+function TemporaryBadge() {
+  return html`<span class="badge" title="Not in the list, not on the disk">
+    <${Icon} name="hidden" /><span>Temporary</span>
+  </span>`;
 }

@@ -15,7 +15,9 @@ export function TurnProgress({ model }) {
   const progress = model.progress.value;
   if (!connected.value) return html`<${Line} phase="disconnected" text="Waiting for Fireside to come back" />`;
   if (session.stopping.value) return html`<${Line} phase="stopping" text="Stopping" />`;
-  if (!progress && model.blocks.length > 0) return null;
+  // Text, reasoning and tools show by themselves that something happens.
+  const shows = model.blocks.length > 0 || model.reasoning.value !== "" || model.tools.value.length > 0;
+  if (!progress && shows) return null;
   return html`<${Line} phase=${progress?.phase ?? "waiting"} text=${waitingFor(progress)}>
     ${progress?.phase === "prefill" && html`<${Prefill} progress=${progress} />`}
     ${progress?.phase === "loading" && html`<${Loading} />`}

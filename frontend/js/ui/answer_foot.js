@@ -1,0 +1,61 @@
+/** @import { MessageModel } from "../state/message.js" */
+
+import { html, useSignal } from "../lib.js";
+import { answerEnd } from "../text/message_words.js";
+import { useApp } from "./context.js";
+import { CopyButton } from "./copy_button.js";
+import { Icon } from "./icons.js";
+import { Receipt } from "./receipt.js";
+import { Siblings } from "./siblings.js";
+
+/** What follows an answer that does not grow any more. @param {{steps: readonly MessageModel[]}} props */
+export function AnswerFoot({ steps }) {
+  const { client, connected } = useApp();
+  const open = useSignal(false);
+  const [first, last] = /** @type {[MessageModel, MessageModel]} */ ([steps[0], steps.at(-1)]);
+  const receipt = last.receipt.value;
+  const end = answerEnd(last.status.value, last.error.value);
+  const cut = receipt?.finish_reason === "length" && last.status.value === "done";
+  const text = () => steps.map((step) => step.text.trim()).filter(Boolean).join("\n\n");
+  return html`
+    ${end && html`<p class=${`end ${last.status.value === "error" ? "end--bad" : ""}`}>${end}</p>`}
+    ${cut && html`<p class="end">The answer reached the length limit.</p>`}
+    <div class="message__foot">
+      <${Siblings} model=${first} what="answer" />
+      ${text() && html`<${CopyButton} text=${text} />`}
+      <${Regenerate} answer=${first} ended=${last.status.value} />
+      <button
+        type="button"
+        class="action"
+        aria-label="Branch from here"
+        title="Go on from here in a chat of its own"
+        disabled=${!connected.value}
+        onClick=${() => client.fork(last.id)}
+      >
+        <${Icon} name="branch" />Branch
+      </button>
+      ${receipt &&
+      html`<button type="button" class="action" aria-expanded=${open.value} onClick=${() => (open.value = !open.value)}>
+        <${Icon} name="receipt" />Details
+      </button>`}
+      ${receipt?.resumed ? html`<span class="message__note">The engine restarted; the answer went on.</span>` : null}
+    </div>
+    ${receipt && open.value && html`<${Receipt} receipt=${receipt} />`}
+  `;
+}
+
+/** @param {{answer: MessageModel, ended: string}} props */
+function Regenerate({ answer, ended }) {
+  const { connected, session, wishes } = useApp();
+  const prompt = session.tree.all.value.find((message) => message.id === answer.parent.value);
+  if (prompt?.role !== "user") return null;
+  return html`<button
+    type="button"
+    class="action"
+    title="Ask again; this answer is kept"
+    disabled=${!connected.value || session.running.value !== null}
+    onClick=${() => wishes.regenerate(prompt)}
+  >
+    <${Icon} name="retry" />${ended === "done" ? "Regenerate" : "Ask again"}
+  </button>`;
+}

@@ -1,0 +1,25 @@
+/** @import { Attachment } from "../protocol.d.ts" */
+
+import { html } from "../lib.js";
+import { bytes } from "../text/format.js";
+import { Icon } from "./icons.js";
+
+/** The files that came with a message. @param {{attachments: readonly Attachment[]}} props */
+export function AttachmentList({ attachments }) {
+  if (attachments.length === 0) return null;
+  return html`<ul class="files" aria-label="Attached files">
+    ${attachments.map(
+      (file) => html`<li key=${file.sha256}>
+        <a class="file" href=${hrefOf(file)} target="_blank" rel="noopener">
+          ${file.media_type.startsWith("image/")
+            ? html`<img src=${hrefOf(file)} alt="" loading="lazy" />`
+            : html`<${Icon} name="file" />`}
+          <span class="file__name" dir="auto">${file.name}</span><span class="file__size">${bytes(file.size)}</span>
+        </a>
+      </li>`,
+    )}
+  </ul>`;
+}
+
+/** @param {Attachment} file */
+const hrefOf = ({ sha256, name }) => `/api/attachments/${sha256}?name=${encodeURIComponent(name)}`;

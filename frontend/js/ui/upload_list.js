@@ -1,0 +1,27 @@
+import { html } from "../lib.js";
+import { bytes } from "../text/format.js";
+import { useApp } from "./context.js";
+import { Icon } from "./icons.js";
+
+/** The files that go with the message that is being written. */
+export function UploadList() {
+  const { attaching, session } = useApp();
+  const uploads = attaching.of(session.id.value);
+  if (uploads.length === 0) return null;
+  return html`<ul class="files files--going" aria-label="Files to be sent">
+    ${uploads.map(
+      ({ key, name, size, attachment, error }) => html`<li
+        key=${key}
+        class=${`file ${error ? "file--bad" : ""}`}
+        data-testid="upload"
+      >
+        <${Icon} name=${error ? "warning" : "file"} />
+        <span class="file__name" dir="auto">${name}</span>
+        <span class="file__size" role="status">${error || (attachment ? bytes(size) : "Uploading…")}</span>
+        <button type="button" class="tool" aria-label=${`Remove file: ${name}`} onClick=${() => attaching.remove(key)}>
+          <${Icon} name="close" />
+        </button>
+      </li>`,
+    )}
+  </ul>`;
+}

@@ -1,0 +1,101 @@
+"""What tests of the agent in the page share: a scripted model server, and words for what is on the page."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+from quart import Response, request
+
+from agent.scripted import Step, Upstream, call_chunks, create_app
+from agent.scripted import serving as serving_app
+
+TITLE = "Tides"
+NOTES = "# Tides\n\nHigh water is at 06:12.\nLow water is at 12:25.\n"
+
+
+class Scripted:
+    """A scripted upstream on an event loop of its own: Playwright keeps the main thread's."""
+
+    def __init__(self) -> None:
+        self.upstream = Upstream(models={"data": [{"id": "scripted-1", "context_window": 32_768}]})
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
+
+    def __enter__(self) -> Scripted:
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._loop.close()
+
+    def answer(self, *scripts: list[Step]) -> None:
+        """What the next requests get, and an empty greeting after that."""
+        self.upstream.scripts = [*scripts, ["Nothing more."]]
+
+    def gate(self) -> tuple[Callable[[], Awaitable[None]], Callable[[], None]]:
+        """A step at which an answer waits, and what lets it go on."""
+        event = asyncio.Event()
+
+        async def wait() -> None:
+            await event.wait()
+
+        return wait, lambda: self._loop.call_soon_threadsafe(event.set) and None
+
+    async def _serve(self) -> None:
+        app = create_app(self.upstream)
+
+        @app.before_request
+        async def give_title() -> Response | None:  # pyright: ignore[reportUnusedFunction]
+            body: Any = await request.get_json() if request.method == "POST" else {}
+            if not str(body.get("messages", [{}])[-1].get("content")).startswith("Write a title"):
+                return None
+            return Response(self.upstream.stream([TITLE]), content_type="text/event-stream")
+
+        async with serving_app(app) as self.upstream.port:
+            self._ready.set()
+            await self._stop.wait()
+
+
+def send(page: Page, text: str) -> None:
+    page.get_by_role("textbox", name="Message Fireside").fill(text)
+    page.keyboard.press("Enter")
+
+
+def answers(page: Page) -> Locator:
+    return page.get_by_role("article", name="Fireside")
+
+
+def asked(page: Page) -> Locator:
+    return page.get_by_role("article", name="You")
+
+
+def expect_done(answer: Locator) -> None:
+    expect(answer).to_have_attribute("data-status", "done")
+
+
+def ask(page: Page, text: str) -> Locator:
+    before = answers(page).count()
+    send(page, text)
+    expect_done(answers(page).nth(before))
+    return answers(page).nth(before)
+
+
+def bash(command: str) -> list[Step]:
+    return [*call_chunks("bash", {"command": command})]
+
+
+def approval(page: Page) -> Locator:
+    return page.get_by_test_id("approval")
+
+
+def call(page: Page) -> Locator:
+    return page.get_by_test_id("call")
