@@ -5,6 +5,7 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -12,7 +13,7 @@ from typing import Protocol
 from fireside_agent.assembly import AgentFolders, assemble
 from fireside_agent.attachments.store import AttachmentStore
 from fireside_agent.conversation import encode
-from fireside_agent.errors import StorageError
+from fireside_agent.errors import ProviderError, StorageError
 from fireside_agent.export.exporting import Exporter
 from fireside_agent.export.importing import Importer
 from fireside_agent.hub import Hub
@@ -35,6 +36,9 @@ logger = logging.getLogger(__name__)
 
 ANNOUNCE_SECONDS = 0.1
 """Changes of the list of chats within this time are announced together."""
+
+COLLECT_SECONDS = 3600.0
+"""Between two looks for attached files that no message refers to any more."""
 
 FAREWELL_SECONDS = 1.0
 """How long a closing agent waits for its sockets to take what is still theirs."""
@@ -107,7 +111,8 @@ class Agent:
             toolbox=self.parts.toolbox,
             attachments=self.attachments,
             instructions=self.presets.instructions,
-            context_window=lambda: self.ready.context_window if self.ready else None,
+            context_window=self._context_window,
+            known_window=self._known_window,
             trace=_print if config.trace else _nothing,
             max_steps=config.max_steps,
             titles=config.titles,
@@ -135,13 +140,18 @@ class Agent:
         self._started.set()
 
     async def _settle_in(self) -> None:
-        """What need not be waited for."""
+        """What need not be waited for, and what comes again every hour."""
+        await self.parts.servers.start()
         try:
             await self.hub.resume_asking()
-            await self.attachments.collect()
         except StorageError as error:
-            logger.warning("starting up: %s", error)
-        await self.parts.servers.start()
+            logger.warning("chats that wait for a decision are not taken up: %s", error)
+        while True:
+            try:
+                await self.attachments.collect()
+            except StorageError as error:
+                logger.warning("files that nothing refers to are not removed: %s", error)
+            await asyncio.sleep(COLLECT_SECONDS)
 
     async def wait_started(self) -> None:
         """Sockets may open before the database does; they wait here."""
@@ -162,7 +172,16 @@ class Agent:
 
     def usual_tools(self) -> Sequence[str]:
         """Names of the tools that a chat has by itself, with the model as it is now."""
-        return self.parts.toolbox.usual(self.ready.context_window if self.ready else None)
+        return self.parts.toolbox.usual(self._known_window())
+
+    def _known_window(self) -> int | None:
+        return self.ready.context_window if self.ready else None
+
+    async def _context_window(self) -> int | None:
+        if self.ready is None:
+            with suppress(ProviderError):  # the answer itself will say what is wrong
+                return (await self._provider.model_info()).context_window
+        return self._known_window()
 
     def connect(self, connection: Connection) -> None:
         self._connections.add(connection)

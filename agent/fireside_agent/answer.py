@@ -76,6 +76,7 @@ class RunningAnswer:
 
     async def ask(self, question: Question) -> list[AskedCall]:
         """Stream the model's answer; returns the calls that it wants. Raises ProviderError."""
+        self._begin_receipt()
         events = batches(self._services.provider.answer(question), self._pause)
         async with aclosing(events):
             async for batch in events:
@@ -216,17 +217,19 @@ class RunningAnswer:
             )
         )
 
-    def _show_receipt(self, receipt: Receipt) -> None:
+    def _begin_receipt(self) -> None:
+        """What is known of an answer however it ends."""
         sampling = self._conversation.facts.settings.sampling
-        self._receipt = replace(
-            receipt,
-            sampling=sampling if sampling != SamplingChoice() else None,
-            instructions=self.instructions,
-        )
+        said = sampling if sampling != SamplingChoice() else None
+        self._receipt = Receipt(sampling=said, instructions=self.instructions)
+
+    def _show_receipt(self, receipt: Receipt) -> None:
+        begun = self._receipt or Receipt()
+        self._receipt = replace(receipt, sampling=begun.sampling, instructions=begun.instructions)
         tokens = receipt.prompt_tokens + receipt.completion_tokens
         if tokens == 0:
             return
-        window = self._services.context_window()
+        window = self._services.known_window()
         percent = None if window is None else round(100 * tokens / window, 1)
         self._conversation.emit(
             lambda seq: Context(

@@ -1,7 +1,7 @@
 """The tools of an agent, made from its folders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from fireside_agent.approvals.book import RuleBook
@@ -51,11 +51,7 @@ class AgentFolders:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """The parts that the agent's routes need too.
-
-    Attributes:
-        vault_exists: set by the agent whenever it has looked.
-    """
+    """The parts that the agent's routes need too."""
 
     toolbox: Toolbox
     book: RuleBook
@@ -63,7 +59,6 @@ class Assembly:
     vault: Vault
     proposals: Proposals
     servers: McpServers
-    extra: Sequence[Tool] = field(default=())
 
 
 def assemble(
@@ -93,13 +88,13 @@ def assemble(
 
     def usual(window: int | None) -> Sequence[str]:
         has_memory = vault.exists
-        if window is not None and window <= SMALL_WINDOW:
+        if window is None or window <= SMALL_WINDOW:
             return [*FEW_TOOLS, *(FEW_WITH_MEMORY if has_memory else ())]
         hidden = () if has_memory else {tool.name for tool in memory}
         return [tool.name for tool in registry.tools() if tool.name not in hidden]
 
     toolbox = Toolbox(registry, Permissions(book, log), workspace, journal, usual, _hints)
-    return Assembly(toolbox, book, log, vault, proposals, servers, extra)
+    return Assembly(toolbox, book, log, vault, proposals, servers)
 
 
 def _hints(names: Sequence[str]) -> Sequence[str]:

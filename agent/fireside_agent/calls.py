@@ -1,42 +1,55 @@
 """The calls of an answer: checked, decided, run. A failure is data for the model, never the end of a turn."""
 
 import asyncio
+import json
+import logging
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 from msgspec.structs import replace
 
 from fireside_agent.answer import RunningAnswer
 from fireside_agent.client_frames import Approval
 from fireside_agent.conversation import Conversation
-from fireside_agent.errors import FrameRefusedError
+from fireside_agent.errors import AgentError, FrameRefusedError, StorageError
 from fireside_agent.messages import Settled, ToolCall, ToolStatus
 from fireside_agent.permissions import Place
 from fireside_agent.prompts import facts_of
 from fireside_agent.protocol import ApprovalSettled, ToolApprovalRequest, ToolEnd, ToolStart
 from fireside_agent.provider import AskedCall
-from fireside_agent.services import Services
+from fireside_agent.services import Services, new_id
+from fireside_agent.settling import OPEN, STOPPED, closed
 from fireside_agent.tools.schema import check_arguments
-from fireside_agent.tools.tool import Arguments, BlockedError, Call, ChatFacts, Tool, ToolError
+from fireside_agent.tools.tool import (
+    Arguments,
+    BlockedError,
+    Call,
+    ChatFacts,
+    Tool,
+    ToolError,
+    ToolResult,
+)
+
+logger = logging.getLogger(__name__)
 
 MAX_RESULT_CHARACTERS = 64_000
 
 SAME_CALLS = 3
-"""The same call with the same arguments is made so often in a turn, and then only answered."""
+"""The same call is made so often in a row, and then only answered."""
 
 SAME_CALLS_AT_ALL = 6
 """After that the turn ends."""
 
-OPEN = ("waiting", "asking", "running")
-
 DENIED = "Denied: the person did not allow this call."
 READ_ONLY = "Blocked: this chat is read-only, so nothing that needs permission is run."
-STOPPED = "Stopped: the person ended this turn before the call was finished."
-LOST = "Error: Fireside stopped while this was running. Whether it had an effect is not known."
+
+
+Work = Callable[[RunningAnswer, str], Coroutine[Any, Any, None]]
+"""Settles the call of this id."""
 
 
 class RepeatedCallError(Exception):
@@ -45,14 +58,17 @@ class RepeatedCallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """A call that can be run."""
+    """A call that can be run.
+
+    Attributes:
+        discloses: it sends something while content of this machine is in the chat: only a person allows that.
+    """
 
     id: str
     tool: Tool
     arguments: Arguments
     question: str | None
     discloses: bool
-    """It sends something, and content of this machine is in the chat: only a person can allow that."""
 
     @property
     def at_once(self) -> bool:
@@ -61,34 +77,34 @@ class _Checked:
 
 
 class CallDesk:
-    """Settles the calls of a turn's answers, one answer after the other.
+    """Settles the calls of a turn's answers, one answer after the other."""
 
-    Args:
-        allowed: names of the tools that the model was told of.
-    """
-
-    def __init__(self, conversation: Conversation, services: Services, allowed: Sequence[str]) -> None:
+    def __init__(self, conversation: Conversation, services: Services) -> None:
+        self.allowed: frozenset[str] = frozenset()
+        """Names of the tools that the model was told of."""
         self._conversation = conversation
         self._services = services
         self._toolbox = services.toolbox
-        self._allowed = frozenset(allowed)
         self._rulings: dict[str, asyncio.Future[Approval]] = {}
-        self._made: Counter[tuple[str, str]] = Counter()
+        self._last: tuple[str, str] = ("", "")
+        self._in_a_row = 0
 
-    @property
-    def asking(self) -> bool:
-        """Whether a call waits for the person."""
-        return bool(self._rulings)
-
-    def rule(self, approval: Approval) -> None:
-        """The person has decided.
+    def rule(self, call: ToolCall, approval: Approval) -> None:
+        """The person has decided about a call.
 
         Raises:
-            FrameRefusedError: no call with this id asks.
+            FrameRefusedError: it does not ask, or what is to be allowed for good was not offered.
         """
-        ruling = self._rulings.get(approval.call_id)
-        if ruling is None or ruling.done():
+        ruling = self._expected(call.call_id)
+        if call.status != "asking" or ruling.done():
             raise FrameRefusedError("already_settled", "This call is not waiting for a decision any more.")
+        if approval.always is not None:
+            if approval.always not in [offer.scope for offer in call.offers]:
+                raise FrameRefusedError("not_possible", "The card does not offer to allow that for good.")
+            if approval.edited_arguments is not None:
+                raise FrameRefusedError(
+                    "not_possible", "Edited arguments are allowed once; the card's offer is for the others."
+                )
         ruling.set_result(approval)
 
     async def settle(self, answer: RunningAnswer, asked: Sequence[AskedCall]) -> None:
@@ -99,8 +115,10 @@ class CallDesk:
         """
         for wanted in asked:
             tool = self._toolbox.registry.get(wanted.name)
+            # Servers count their calls from 0 in every answer; a decision is about one call alone.
+            known = self._conversation.transcript.with_call(wanted.id) is not None
             call = ToolCall(
-                call_id=wanted.id,
+                call_id=f"call_{new_id()}" if known else wanted.id,
                 name=wanted.name,
                 arguments=wanted.arguments,
                 status="waiting",
@@ -110,25 +128,35 @@ class CallDesk:
         await self._settle_open(answer)
 
     async def resume(self, answer: RunningAnswer) -> None:
-        """Go on with an answer's calls after a restart: what ran is lost, what asked asks again."""
+        """Go on with an answer's calls after a restart: what ran is lost, what asked still asks."""
         for call in answer.message.tools:
             if call.status == "running":
-                answer.put(replace(call, status="failed", result=LOST), ToolEnd)
+                answer.put(closed(call), ToolEnd)
+        for call in answer.message.tools:
+            if call.status == "asking":
+                await self._guarded(answer, call.call_id, self._go_on_asking)
         await self._settle_open(answer)
 
-    def close_open(self, answer: RunningAnswer) -> None:
+    async def close_open(self, answer: RunningAnswer) -> None:
         """Give every call that is not over a result, because the turn ends."""
         for call in answer.message.tools:
-            if call.status in OPEN:
-                result = f"{call.result}\n\n{STOPPED}" if call.result else STOPPED
-                answer.put(replace(call, status="aborted", result=result), ToolEnd)
+            if call.status not in OPEN:
+                continue
+            if call.status == "asking":
+                settled = Settled("deny", "fireside", "The turn was ended.")
+                answer.put(replace(call, settled=settled), ApprovalSettled)
+                await self._note_settled(answer, call, settled)
+            last = answer.call(call.call_id)
+            answer.put(closed(replace(last, result=_cut(last.result)), STOPPED), ToolEnd)
 
     async def _settle_open(self, answer: RunningAnswer) -> None:
-        checked = [self._check(answer, call) for call in answer.message.tools if call.status in OPEN]
+        checked = [self._check(answer, call) for call in answer.message.tools if call.status == "waiting"]
         ready = [call for call in checked if call is not None]
         for at_once, group in groupby(ready, key=lambda call: call.at_once):
             if at_once:
-                await asyncio.gather(*(self._settle(answer, call) for call in group))
+                async with asyncio.TaskGroup() as together:
+                    for call in group:
+                        together.create_task(self._settle(answer, call))
             else:
                 for call in group:
                     await self._settle(answer, call)
@@ -143,23 +171,16 @@ class CallDesk:
             question = tool.question(arguments, facts)
             return _Checked(call.call_id, tool, arguments, question, facts.local and tool.risk == "send")
         except ToolError as error:
-            _end(answer, call.call_id, "failed", f"Error: {error}")
+            self._end(answer, call.call_id, "failed", f"Error: {error}")
             return None
 
-    async def _settle(self, answer: RunningAnswer, checked: _Checked) -> None:
-        try:
-            await self._decide_and_run(answer, checked)
-        except BlockedError as error:
-            _end(answer, checked.id, "blocked", f"Blocked: {error}")
-        except ToolError as error:
-            _end(answer, checked.id, "failed", f"Error: {error}")
-
     def _refuse_repetition(self, call: ToolCall) -> None:
-        key = (call.name, call.arguments)
-        self._made[key] += 1
-        if self._made[key] > SAME_CALLS_AT_ALL:
+        key = (call.name, _normal(call.arguments))
+        self._in_a_row = self._in_a_row + 1 if key == self._last else 1
+        self._last = key
+        if self._in_a_row > SAME_CALLS_AT_ALL:
             raise RepeatedCallError(f"The model made the same call of {call.name} {SAME_CALLS_AT_ALL} times.")
-        if self._made[key] > SAME_CALLS:
+        if self._in_a_row > SAME_CALLS:
             raise ToolError(
                 f"you have made exactly this call {SAME_CALLS} times already. It was not made again: "
                 "use what it gave, do something else, or answer."
@@ -167,19 +188,33 @@ class CallDesk:
 
     def _tool(self, name: str) -> Tool:
         tool = self._toolbox.registry.get(name)
-        if tool is not None and name in self._allowed:
+        if tool is not None and name in self.allowed:
             return tool
-        near = [other for other in self._toolbox.registry.near(name) if other in self._allowed]
+        near = [other for other in self._toolbox.registry.near(name) if other in self.allowed]
         advice = f" Did you mean {near[0]}?" if near else ""
         raise ToolError(f"there is no tool {name!r} in this chat.{advice}")
 
     def _facts(self, answer: RunningAnswer) -> ChatFacts:
         tools = self._toolbox.registry.tools()
-        return facts_of(
-            self._conversation.transcript.path_to(answer.id),
-            frozenset(tool.name for tool in tools if tool.gives_local),
-            frozenset(tool.name for tool in tools if tool.finds_urls),
-        )
+        foreign = frozenset(tool.name for tool in tools if not tool.gives_local)
+        return facts_of(self._conversation.transcript.path_to(answer.id), foreign)
+
+    async def _settle(self, answer: RunningAnswer, checked: _Checked) -> None:
+        await self._guarded(answer, checked.id, lambda answer, _: self._decide_and_run(answer, checked))
+
+    async def _guarded(self, answer: RunningAnswer, call_id: str, work: Work) -> None:
+        """Do something that settles a call; whatever goes wrong becomes its result."""
+        try:
+            await work(answer, call_id)
+        except BlockedError as error:
+            self._end(answer, call_id, "blocked", f"Blocked: {error}")
+        except StorageError:
+            raise
+        except AgentError as error:
+            self._end(answer, call_id, "failed", f"Error: {error}")
+        except Exception as error:
+            logger.exception("the call %s failed", call_id)
+            self._end(answer, call_id, "failed", f"Error: the tool broke ({type(error).__name__}).")
 
     async def _decide_and_run(self, answer: RunningAnswer, checked: _Checked) -> None:
         tool, arguments = checked.tool, checked.arguments
@@ -187,83 +222,123 @@ class CallDesk:
             if self._conversation.facts.settings.read_only:
                 settled = Settled("deny", "fireside", "This chat is read-only.")
                 answer.put(replace(answer.call(checked.id), settled=settled), ApprovalSettled)
-                _end(answer, checked.id, "blocked", READ_ONLY)
+                self._end(answer, checked.id, "blocked", READ_ONLY)
                 return
             rule = None
             if not checked.discloses:
                 rule = self._toolbox.permissions.rule_for(tool, arguments, self._conversation.id)
             if rule is None:
-                approval = await self._ask(answer, checked)
-                if approval.decision == "deny":
-                    _end(answer, checked.id, "denied", DENIED)
-                    return
-                arguments = await self._allowed_arguments(answer, checked, approval)
-            else:
-                settled = Settled("allow", "rule", rule)
-                answer.put(replace(answer.call(checked.id), settled=settled), ApprovalSettled)
+                await self._ask(answer, checked)
+                approval = await self._ruling(answer, checked.id)
+                await self._obey(answer, checked.id, tool, arguments, approval)
+                return
+            settled = Settled("allow", "rule", rule)
+            answer.put(replace(answer.call(checked.id), settled=settled), ApprovalSettled)
         await self._run(answer, checked.id, tool, arguments)
 
-    async def _ask(self, answer: RunningAnswer, checked: _Checked) -> Approval:
-        """Wait for the person, for as long as it takes."""
-        permissions = self._toolbox.permissions
-        tool, arguments = checked.tool, checked.arguments
+    async def _ask(self, answer: RunningAnswer, checked: _Checked) -> None:
+        """Show the card: stored first, so that a card that anybody has seen is there after a crash."""
+        permissions, tool, arguments = self._toolbox.permissions, checked.tool, checked.arguments
+        stored = not self._conversation.facts.temporary
         call = replace(
             answer.call(checked.id),
             status="asking",
             question=checked.question,
             preview=await tool.preview(arguments),
-            offers=[] if checked.discloses else permissions.offers(tool, arguments),
+            offers=[] if checked.discloses else permissions.offers(tool, arguments, stored=stored),
         )
-        self._rulings[call.call_id] = ruling = asyncio.get_running_loop().create_future()
+        await answer.put_stored(call, ToolApprovalRequest)
+        await permissions.asked(self._place(answer, call), tool, arguments, call)
+        self._services.sessions_changed()
+
+    def _expected(self, call_id: str) -> asyncio.Future[Approval]:
+        """The decision about a call, which may come before anybody waits for it."""
+        if call_id not in self._rulings:
+            self._rulings[call_id] = asyncio.get_running_loop().create_future()
+        return self._rulings[call_id]
+
+    async def _ruling(self, answer: RunningAnswer, call_id: str) -> Approval:
+        """Wait for the person, for as long as it takes."""
         try:
-            await answer.put_stored(call, ToolApprovalRequest)
-            await permissions.asked(self._place(answer, call), tool, arguments, call)
-            self._services.sessions_changed()
-            approval: Approval = await ruling
+            approval = await self._expected(call_id)
         finally:
-            del self._rulings[call.call_id]
             self._services.sessions_changed()
         settled = Settled(approval.decision, "person")
-        answer.put(replace(call, settled=settled, status="waiting"), ApprovalSettled)
-        await permissions.settled(self._place(answer, call), settled)
+        call = replace(answer.call(call_id), settled=settled, status="waiting")
+        await answer.put_stored(call, ApprovalSettled)
+        await self._note_settled(answer, call, settled)
         return approval
+
+    async def _go_on_asking(self, answer: RunningAnswer, call_id: str) -> None:
+        """A card from before a restart; its tool may come only later, as those of other programs do."""
+        self._services.sessions_changed()
+        approval = await self._ruling(answer, call_id)
+        call = answer.call(call_id)
+        tool = self._toolbox.registry.get(call.name)
+        if tool is None:
+            raise ToolError(f"the tool {call.name!r} is not there any more.")
+        await self._obey(answer, call_id, tool, check_arguments(tool.parameters, call.arguments), approval)
+
+    async def _obey(
+        self, answer: RunningAnswer, call_id: str, tool: Tool, arguments: Arguments, approval: Approval
+    ) -> None:
+        if approval.decision == "deny":
+            self._end(answer, call_id, "denied", DENIED)
+            return
+        if approval.edited_arguments is not None:
+            arguments = check_arguments(tool.parameters, approval.edited_arguments)
+            preview = await tool.preview(arguments)
+            call = replace(answer.call(call_id), arguments=approval.edited_arguments, preview=preview)
+            answer.put(call, ApprovalSettled)
+        if approval.always is not None:
+            place = self._place(answer, answer.call(call_id))
+            await self._toolbox.permissions.grant(place, tool, arguments, approval.always)
+        await self._run(answer, call_id, tool, arguments)
+
+    async def _note_settled(self, answer: RunningAnswer, call: ToolCall, settled: Settled) -> None:
+        await self._toolbox.permissions.settled(self._place(answer, call), settled)
 
     def _place(self, answer: RunningAnswer, call: ToolCall) -> Place:
         facts = self._conversation.facts
         return Place(self._conversation.id, answer.id, call.call_id, stored=not facts.temporary)
-
-    async def _allowed_arguments(
-        self, answer: RunningAnswer, checked: _Checked, approval: Approval
-    ) -> Arguments:
-        """What the person has allowed, and from now on allows."""
-        tool, arguments = checked.tool, checked.arguments
-        if approval.edited_arguments is not None:
-            arguments = check_arguments(tool.parameters, approval.edited_arguments)
-            edited = replace(answer.call(checked.id), arguments=approval.edited_arguments)
-            answer.put(edited, ApprovalSettled)
-        if approval.always is not None:
-            place = self._place(answer, answer.call(checked.id))
-            await self._toolbox.permissions.grant(place, tool, arguments, approval.always)
-        return arguments
 
     async def _run(self, answer: RunningAnswer, call_id: str, tool: Tool, arguments: Arguments) -> None:
         started = time.monotonic()
         # What has begun must be known to have begun, should Fireside end in the middle of it.
         await answer.put_stored(replace(answer.call(call_id), status="running"), ToolStart)
         show = partial(answer.show_output, call_id)
-        try:
-            result = await tool.run(
-                Call(call_id, self._conversation.id, arguments, self._facts(answer), show)
-            )
-        finally:
-            ms = round((time.monotonic() - started) * 1000)
-            answer.put(replace(answer.call(call_id), ms=ms), ToolStart)
+        result = await tool.run(Call(call_id, self._conversation.id, arguments, self._facts(answer), show))
+        ms = round((time.monotonic() - started) * 1000)
+        call = replace(
+            answer.call(call_id),
+            status="done" if result.ok else "failed",
+            result=_cut(result.text),
+            changes=list(result.changes),
+            urls=list(result.urls),
+            ms=ms,
+        )
+        await self._put_end(answer, call, result)
+
+    async def _put_end(self, answer: RunningAnswer, call: ToolCall, result: ToolResult) -> None:
         if result.changes:
-            answer.put(replace(answer.call(call_id), changes=list(result.changes)), ToolStart)
-        _end(answer, call_id, "done" if result.ok else "failed", result.text)
+            # What was changed has to be there to be undone, whatever comes next.
+            await answer.put_stored(call, ToolEnd)
+        else:
+            answer.put(call, ToolEnd)
+
+    def _end(self, answer: RunningAnswer, call_id: str, status: ToolStatus, result: str) -> None:
+        answer.put(replace(answer.call(call_id), status=status, result=_cut(result)), ToolEnd)
 
 
-def _end(answer: RunningAnswer, call_id: str, status: ToolStatus, result: str) -> None:
-    if len(result) > MAX_RESULT_CHARACTERS:
-        result = f"{result[:MAX_RESULT_CHARACTERS]}\n[cut here: {len(result):,} characters in all]"
-    answer.put(replace(answer.call(call_id), status=status, result=result), ToolEnd)
+def _normal(arguments: str) -> str:
+    """Arguments without what makes no difference."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _cut(result: str) -> str:
+    if len(result) <= MAX_RESULT_CHARACTERS:
+        return result
+    return f"{result[:MAX_RESULT_CHARACTERS]}\n[cut here: {len(result):,} characters in all]"

@@ -3,9 +3,12 @@
 import time
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import AgentError
 from fireside_agent.messages import Message, SamplingChoice, Summary
+from fireside_agent.prompts import CHARACTERS_PER_TOKEN, apply_summary, build_messages
 from fireside_agent.protocol import Context
 from fireside_agent.provider import ChatMessage, Question
 from fireside_agent.services import Services, new_id
@@ -20,25 +23,34 @@ SUMMARY_TOKENS = 400
 MESSAGE_CHARACTERS = 2_000
 """Of one message, at most, in what is to be summarized."""
 
-CHARACTERS_PER_TOKEN = 3
-"""A cautious guess: a summary's own request must fit into the window too."""
-
 
 class NothingToCompactError(AgentError):
     """The chat is too short for a summary to make room."""
 
 
 def is_nearly_full(path: Sequence[Message], summaries: Sequence[Summary], window: int | None) -> bool:
-    """Whether the last answer on the path says that little room is left, and a summary can change that."""
+    """Whether little room is left for an answer to the end of a path, and a summary can change that."""
     if window is None or _cut(path, summaries) is None:
         return False
-    latest = next((message.receipt for message in reversed(path) if message.receipt), None)
-    if latest is None:
-        return False
-    return latest.prompt_tokens + latest.completion_tokens > window * FULL_PERCENT / 100
+    return _tokens(path, summaries, window) > window * FULL_PERCENT / 100
 
 
-async def compact(conversation: Conversation, services: Services, path: Sequence[Message]) -> None:
+def _tokens(path: Sequence[Message], summaries: Sequence[Summary], window: int) -> float:
+    """What the path takes: as the last receipt says, and a guess for what has come after it."""
+    _, rest = apply_summary(path, summaries)
+    known, since = 0, list(rest)
+    for place, message in enumerate(rest):
+        if message.receipt is not None and message.receipt.prompt_tokens:
+            known = message.receipt.prompt_tokens + message.receipt.completion_tokens
+            since = list(rest[place + 1 :])
+            since += [replace(message, text="")] if message.tools else []
+    texts = build_messages(since, "", window=window)
+    return known + sum(len(message["content"]) for message in texts) / CHARACTERS_PER_TOKEN
+
+
+async def compact(
+    conversation: Conversation, services: Services, path: Sequence[Message], window: int | None
+) -> None:
     """Summarize the older messages of a path, store that and tell it.
 
     Raises:
@@ -51,11 +63,10 @@ async def compact(conversation: Conversation, services: Services, path: Sequence
         raise NothingToCompactError(
             f"There is nothing to summarize: the last {KEPT_PROMPTS} prompts always stay as they are."
         )
-    earlier = _earlier(path, conversation.facts.summaries)
     older = path[: cut + 1]
-    window = services.context_window()
+    earlier, rest = apply_summary(older, conversation.facts.summaries)
     room = None if window is None else window * CHARACTERS_PER_TOKEN // 2
-    text = await _summarize(services, _as_text(older, earlier, room))
+    text = await _summarize(services, _as_text(rest, earlier, room))
     summary = Summary(
         id=new_id(), upto_id=older[-1].id, text=text, created_at=time.time(), messages=len(older)
     )
@@ -79,17 +90,8 @@ def _cut(path: Sequence[Message], summaries: Sequence[Summary]) -> int | None:
     return None if any(message.id in done for message in path[cut:]) else cut
 
 
-def _earlier(path: Sequence[Message], summaries: Sequence[Summary]) -> Summary | None:
-    places = {message.id: place for place, message in enumerate(path)}
-    known = [summary for summary in summaries if summary.upto_id in places]
-    return max(known, key=lambda summary: places[summary.upto_id], default=None)
-
-
 def _as_text(older: Sequence[Message], earlier: Summary | None, room: int | None) -> str:
-    lines: list[str] = []
-    if earlier is not None:
-        place = next(i for i, message in enumerate(older) if message.id == earlier.upto_id)
-        older, lines = older[place + 1 :], [earlier.text]
+    lines: list[str] = [] if earlier is None else [earlier.text]
     for message in older:
         who = "User" if message.role == "user" else "Assistant"
         if message.text.strip():

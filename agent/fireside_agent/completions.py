@@ -75,6 +75,11 @@ class AnswerDetails(msgspec.Struct, frozen=True):
     decode_tps: float | None = None
     seed: int | None = None
     resumed: int | None = None
+    computed: int | None = None
+    from_ram: int | None = None
+    from_ssd: int | None = None
+    model_hash: str | None = None
+    adapter_hash: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -123,7 +128,7 @@ def make_receipt(model: str, finish_reason: str, usage: Usage) -> Receipt:
     details = usage.fireside or AnswerDetails()
     prompt = usage.prompt_tokens_details or PromptDetails()
     return Receipt(
-        model=model,
+        model=_whole(model),
         prompt_tokens=usage.prompt_tokens or 0,
         completion_tokens=usage.completion_tokens or 0,
         cached_tokens=prompt.cached_tokens or 0,
@@ -134,14 +139,19 @@ def make_receipt(model: str, finish_reason: str, usage: Usage) -> Receipt:
         decode_tps=details.decode_tps,
         seed=details.seed,
         resumed=details.resumed or 0,
+        computed=details.computed,
+        from_ram=details.from_ram,
+        from_ssd=details.from_ssd,
+        model_hash=details.model_hash or "",
+        adapter_hash=details.adapter_hash or "",
     )
 
 
 class CallCollector:
     """Puts the pieces of calls together.
 
-    A server may leave out indices or ids, or use one id twice: a piece with an id or a name that its
-    index does not have yet begins a new call, and every call gets an id of its own.
+    A server may leave out indices or ids, or use one id twice: a piece with a name where its index has
+    one, or with another id than its index has, begins a new call, and every call gets an id of its own.
     """
 
     def __init__(self) -> None:
@@ -162,9 +172,10 @@ class CallCollector:
         seen: set[str] = set()
         found: list[tuple[str, str, str]] = []
         for _, call_id, names, arguments in self._parts:
-            own = call_id if call_id and call_id not in seen else new_id()
+            whole_id = _whole(call_id)
+            own = whole_id if whole_id and whole_id not in seen else new_id()
             seen.add(own)
-            found.append((own, "".join(names), "".join(arguments)))
+            found.append((own, _whole("".join(names)), _whole("".join(arguments))))
         return found
 
     def _find(self, piece: CallDelta, name: str) -> tuple[int | None, str, list[str], list[str]] | None:

@@ -68,7 +68,11 @@ class Conversation:
         self._push(encode(Error(code=code, message=message, session_id=self.id)))
 
     def resync(self) -> None:
-        """Send the whole session to all followers, after a change that no frame tells of."""
+        """Send the whole session to all followers, after a change that no frame tells of.
+
+        Who is away now has missed that too, and gets it all on coming back.
+        """
+        self._ring.skip()
         self._push(self.history())
 
     def history(self) -> str:

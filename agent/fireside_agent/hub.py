@@ -10,8 +10,9 @@ from fireside_agent.conversation import Conversation, Facts
 from fireside_agent.errors import AgentError, DatabaseClosedError, FrameRefusedError, StorageError
 from fireside_agent.messages import Message, SessionSettings
 from fireside_agent.services import Services, new_id
-from fireside_agent.session import LiveSession, unknown_session
-from fireside_agent.store.sessions import FALLBACK_TITLE, NEVER_ASKED, StoredSession
+from fireside_agent.session import LiveSession, check_session_settings, unknown_session
+from fireside_agent.settling import goes_on, settled
+from fireside_agent.store.sessions import FALLBACK_TITLE, StoredSession
 from fireside_agent.store.unstored import unstored_sessions
 from fireside_agent.transcript import Transcript
 
@@ -45,8 +46,13 @@ class Hub:
         return frozenset(self._live)
 
     def new(self, settings: SessionSettings | None = None, *, temporary: bool = False) -> LiveSession:
-        """An empty session; it is stored with its first prompt, or never if it is temporary."""
-        facts = Facts(FALLBACK_TITLE, settings=settings or SessionSettings(), temporary=temporary)
+        """An empty session; it is stored with its first prompt, or never if it is temporary.
+
+        Raises FrameRefusedError: a setting is out of its range.
+        """
+        settings = settings or SessionSettings()
+        check_session_settings(settings)
+        facts = Facts(FALLBACK_TITLE, settings=settings, temporary=temporary)
         return self._admit(new_id(), Transcript(), facts)
 
     async def get(self, session_id: str) -> LiveSession:
@@ -56,9 +62,9 @@ class Hub:
         stored = await self._services.store.load(session_id)
         if stored is None:
             raise unknown_session(session_id)
-        goes_on = any(call.status == "asking" for m in stored.messages for call in m.tools)
-        settled = stored.messages if goes_on else [_settled(m) for m in stored.messages]
-        messages = await self._services.rendering.messages(settled)
+        waits = any(goes_on(message) for message in stored.messages)
+        known = stored.messages if waits else [settled(message) for message in stored.messages]
+        messages = await self._services.rendering.messages(known)
         if session_id in self._deleted:
             raise unknown_session(session_id)
         if session_id in self._live:
@@ -71,7 +77,10 @@ class Hub:
     async def resume_asking(self) -> None:
         """Take up the sessions in which a call waits for the person. Raises StorageError."""
         for session_id in await self._services.store.asking():
-            await self.get(session_id)
+            try:
+                await self.get(session_id)
+            except FrameRefusedError as error:
+                logger.info("%s is not taken up: %s", session_id, error)
 
     async def fork(self, session_id: str, message_id: str) -> LiveSession:
         """Copy the branch up to a message into a session of its own.
@@ -82,7 +91,9 @@ class Hub:
         transcript, facts = source.conversation.transcript, source.conversation.facts
         if transcript.get(message_id) is None:
             raise FrameRefusedError("unknown_message", f"There is no message {message_id!r} in this chat.")
-        path = [_settled(message) for message in transcript.path_to(message_id)]
+        if facts.temporary:
+            raise FrameRefusedError("not_possible", "A temporary chat has no copies: they would be stored.")
+        path = [settled(message) for message in transcript.path_to(message_id)]
         copies = _copied(path)
         copy = StoredSession(
             new_id(), facts.title, copies, copies[-1].id, facts.settings, [], facts.titled_by
@@ -168,15 +179,6 @@ async def _interrupt(session: LiveSession) -> None:
 
 def _stopping() -> AgentError:
     return DatabaseClosedError("Fireside is stopping. Send the message again when it is back.")
-
-
-def _settled(message: Message) -> Message:
-    """A message that a failed write left unfinished: nothing works on it any more."""
-    if message.status == "running":
-        return replace(message, status="interrupted")
-    if message.status == "queued":
-        return replace(message, status="interrupted", error=NEVER_ASKED)
-    return message
 
 
 def _copied(path: list[Message]) -> list[Message]:

@@ -35,6 +35,12 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     ttft_ms: float | None = None
     decode_tps: float | None = None
     seed: int | None = None
+    computed: int | None = None
+    """Prompt tokens that were read; the others came from a cache, in memory or on disk."""
+    from_ram: int | None = None
+    from_ssd: int | None = None
+    model_hash: str = ""
+    adapter_hash: str = ""
     resumed: int = 0
     """How often the engine died and the answer was taken up again where it had stopped."""
     sampling: SamplingChoice | None = None
@@ -96,6 +102,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     offers: list[AlwaysOffer] = []
     settled: Settled | None = None
     changes: list[FileChange] = []
+    urls: list[str] = []
+    """Addresses that its result gave, which may be fetched without asking."""
     ms: int | None = None
 
 

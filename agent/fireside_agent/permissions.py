@@ -1,5 +1,6 @@
 """What the person has allowed for good, what a card may offer to allow, and the record of all questions."""
 
+import glob
 import time
 from dataclasses import dataclass
 from typing import Literal
@@ -49,11 +50,16 @@ class Permissions:
         rule = self._book.allows(tool.name, tool.subject(arguments), session_id, time.time())
         return rule.words if rule else None
 
-    def offers(self, tool: Tool, arguments: Arguments) -> list[AlwaysOffer]:
-        """The durable permissions that a card may offer, the narrowest first."""
+    def offers(self, tool: Tool, arguments: Arguments, *, stored: bool = True) -> list[AlwaysOffer]:
+        """The durable permissions that a card may offer, the narrowest first.
+
+        Args:
+            stored: False in a temporary chat, whose rules end with it.
+        """
         return [
             AlwaysOffer(scope, in_words(tool.name, offer.kind, offer.value, offer.scope))
             for scope, offer in _offers(tool, arguments).items()
+            if stored or offer.scope == "session"
         ]
 
     async def grant(self, place: Place, tool: Tool, arguments: Arguments, scope: OfferScope) -> None:
@@ -128,7 +134,7 @@ def _own_rule(tool: Tool, arguments: Arguments) -> tuple[Kind, Value] | None:
         prefix = suggest_prefix(subject.command)
         return ("command_prefix", prefix) if prefix else ("command", subject.command)
     if subject.path:
-        return "path", subject.path
+        return "path", glob.escape(subject.path)  # what a model named is a name, not a pattern
     if subject.host:
         return "host", subject.host
     return None

@@ -19,6 +19,17 @@ NO_RESULT = "Error: this call was not finished."
 
 NOTHING_ATTACHED: Mapping[str, str] = MappingProxyType({})
 
+CHARACTERS_PER_TOKEN = 3
+"""A cautious guess."""
+
+NEWEST_SHARE, OLDER_SHARE = 0.4, 0.06
+"""Of the window, for the results of one answer."""
+
+FEWEST_CHARACTERS = 500
+
+TOUCHED = ("running", "done", "failed", "aborted")
+"""States of a call whose result may hold what its tool has seen."""
+
 _URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
 _TRAILING = ".,;:!?"
 
@@ -43,6 +54,7 @@ def build_messages(
     system: str = SYSTEM_PROMPT,
     summaries: Sequence[Summary] = (),
     texts: Mapping[str, str] = NOTHING_ATTACHED,
+    window: int | None = None,
 ) -> list[ChatMessage]:
     """The messages to send for a path from the first message to the prompt or answer that is asked now.
 
@@ -52,8 +64,10 @@ def build_messages(
 
     Args:
         texts: of attachments, by hash.
+        window: tokens that the model holds; results that would fill it are cut, older ones shorter.
     """
-    summary, rest = _apply_summary(path, summaries)
+    newest = path[-1].id if path else ""
+    summary, rest = apply_summary(path, summaries)
     if summary is not None:
         system = f"{system}\n\n{SUMMARY_HEADING}\n\n{summary.text}"
     messages: list[ChatMessage] = [{"role": "system", "content": system}]
@@ -62,7 +76,7 @@ def build_messages(
         if message.role == "user":
             _add_prompt(messages, message, latest, texts)
         else:
-            _add_answer(messages, message)
+            _add_answer(messages, message, _room(window, newest=message.id == newest))
         latest = message.text
     return messages
 
@@ -83,12 +97,12 @@ def _attached(name: str, text: str) -> str:
     return f"Attached file {name}:\n\n{fence}\n{text}\n{fence}"
 
 
-def facts_of(path: Iterable[Message], gives_local: frozenset[str], searches: frozenset[str]) -> ChatFacts:
+def facts_of(path: Iterable[Message], foreign: frozenset[str]) -> ChatFacts:
     """What decides about outgoing calls.
 
     Args:
-        gives_local: names of the tools whose results are content of this machine.
-        searches: names of those whose results are addresses to follow.
+        foreign: names of the tools whose results are not content of this machine. Any other result is, also
+            one that was cut short or whose tool is gone.
     """
     urls: set[str] = set()
     local = False
@@ -97,9 +111,8 @@ def facts_of(path: Iterable[Message], gives_local: frozenset[str], searches: fro
             urls |= _urls(message.text)
             local = local or bool(message.attachments)
         for call in message.tools:
-            if call.status in ("done", "failed"):
-                local = local or call.name in gives_local
-                urls |= _urls(call.result) if call.name in searches else set()
+            urls |= set(call.urls)
+            local = local or (call.status in TOUCHED and bool(call.result) and call.name not in foreign)
     return ChatFacts(frozenset(urls), local)
 
 
@@ -107,9 +120,10 @@ def _urls(text: str) -> set[str]:
     return {url.rstrip(_TRAILING) for url in _URL.findall(text)}
 
 
-def _apply_summary(
+def apply_summary(
     path: Sequence[Message], summaries: Sequence[Summary]
 ) -> tuple[Summary | None, Sequence[Message]]:
+    """The summary that stands for the beginning of a path, if there is one, and the messages after it."""
     places = {message.id: place for place, message in enumerate(path)}
     known = [summary for summary in summaries if summary.upto_id in places]
     if not known:
@@ -126,7 +140,15 @@ def _add_prompt(messages: list[ChatMessage], message: Message, latest: str, text
         messages[-1] = {"role": "user", "content": f"{messages[-1]['content']}\n\n{text}"}
 
 
-def _add_answer(messages: list[ChatMessage], message: Message) -> None:
+def _room(window: int | None, *, newest: bool) -> int | None:
+    """Characters that the results of one answer may have together; None for no limit."""
+    if window is None:
+        return None
+    share = NEWEST_SHARE if newest else OLDER_SHARE
+    return max(FEWEST_CHARACTERS, int(window * CHARACTERS_PER_TOKEN * share))
+
+
+def _add_answer(messages: list[ChatMessage], message: Message, room: int | None) -> None:
     if not message.tools:
         if messages[-1]["role"] == "assistant":
             messages[-1]["content"] += f"\n\n{message.text}"
@@ -135,26 +157,41 @@ def _add_answer(messages: list[ChatMessage], message: Message) -> None:
         return
     made = [_made(call) for call in message.tools]
     messages.append({"role": "assistant", "content": message.text, "tool_calls": made})
+    each = None if room is None else room // len(message.tools)
     results: list[ChatMessage] = [
-        {"role": "tool", "tool_call_id": call.call_id, "content": call.result or NO_RESULT}
+        {"role": "tool", "tool_call_id": call.call_id, "content": _shortened(call.result, each) or NO_RESULT}
         for call in message.tools
     ]
     messages += results
+
+
+def _shortened(result: str, room: int | None) -> str:
+    if room is None or len(result) <= room:
+        return result
+    return f"{result[:room]}\n[cut here: {len(result):,} characters in all]"
 
 
 def _made(call: ToolCall) -> MadeCall:
     return {
         "id": call.call_id,
         "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments if _is_object(call.arguments) else "{}"},
+        "function": {
+            "name": _plain_name(call.name),
+            "arguments": call.arguments if _is_object(call.arguments) else "{}",
+        },
     }
+
+
+def _plain_name(name: str) -> str:
+    """A name that every server takes, whatever a model has called."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
 
 
 def _is_object(text: str) -> bool:
     """What was no JSON object is not sent again: servers refuse it. The call's result says so."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return False
 
 

@@ -7,6 +7,7 @@ because the request asks for them with `return_progress`; a server that ignores 
 import asyncio
 import json
 import secrets
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -46,6 +47,11 @@ FIRST_WITHIN_S = 900.0
 """A server that shows no progress may read a long prompt for minutes."""
 
 NEXT_WITHIN_S = 120.0
+
+LOADING_WITHIN_S = 3600.0
+"""A large model may be read from a slow disk, or fetched first."""
+
+MODELS_WITHIN_S = 30.0
 
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which trying again may help."""
@@ -113,6 +119,7 @@ class Patience:
     retries_after: Sequence[float] = RETRIES_AFTER_S
     first_within: float = FIRST_WITHIN_S
     next_within: float = NEXT_WITHIN_S
+    loading_within: float = LOADING_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +205,14 @@ class Provider:
     async def model_info(self) -> ModelRow:
         """The served model: the first row of `/v1/models`. Raises ProviderError."""
         client = await self._connected()
-        with self._explained():
-            models = msgspec.convert(await client.get("/models", cast_to=object), ModelList, strict=False)
+        within = min(MODELS_WITHIN_S, self._patience.first_within)
+        try:
+            async with asyncio.timeout(within):
+                with self._explained():
+                    answer = await client.get("/models", cast_to=object)
+                    models = msgspec.convert(answer, ModelList, strict=False)
+        except TimeoutError:
+            raise PassingError(f"{self._base_url}/models did not answer within {within:g} s.") from None
         if not models.data:
             raise ProviderError(f"The model server at {self._base_url} lists no model.")
         return models.data[0]
@@ -210,6 +223,7 @@ class Provider:
         Ends with AnswerEnd or raises ProviderError. Nothing is asked twice once something has come.
         """
         pauses = iter(self._patience.retries_after)
+        give_up = time.monotonic() + self._patience.loading_within
         while True:
             begun = False
             try:
@@ -219,6 +233,8 @@ class Provider:
                         yield event
                 return
             except ModelLoadingError as loading:
+                if time.monotonic() > give_up:
+                    raise
                 yield AnswerProgress("loading")
                 await asyncio.sleep(loading.retry_seconds)
             except PassingError:
@@ -234,7 +250,12 @@ class Provider:
             return "".join([event.text async for event in events if isinstance(event, AnswerText)])
 
     async def _answer_once(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        stream = await self._ask(question)
+        within = self._patience.first_within
+        try:
+            async with asyncio.timeout(within):
+                stream = await self._ask(question)
+        except TimeoutError:
+            raise ProviderError(f"The model server said nothing for {within:g} s.") from None
         yield AnswerProgress("waiting")
         async with stream:
             with self._explained():

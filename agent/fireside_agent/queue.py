@@ -10,7 +10,10 @@ from fireside_agent.store.sessions import SessionStore
 
 
 class PromptQueue:
-    """Ids of prompts in the order in which they are asked. Changes are stored and in the transcript."""
+    """Ids of prompts in the order in which they are asked. Changes are stored and in the transcript.
+
+    All but looking happens while `Conversation.adding` is held.
+    """
 
     def __init__(self, conversation: Conversation, store: SessionStore) -> None:
         self._conversation = conversation
@@ -48,7 +51,7 @@ class PromptQueue:
         base = self._base()
         rest = [other for other in self._ids if other != message_id]
         await self._chain(rest, base, [message_id])
-        self._ids = rest
+        self._ids.remove(message_id)
 
     async def take_steering(self, answer_id: str) -> str | None:
         """The first prompt that the running turn is to see; it follows the answer now.
@@ -61,7 +64,7 @@ class PromptQueue:
             return None
         rest = [other for other in self._ids if other != wanted]
         await self._chain([wanted, *rest], answer_id, [])
-        self._ids = rest
+        self._ids.remove(wanted)
         return wanted
 
     def _base(self) -> str | None:

@@ -25,6 +25,12 @@ class ReplayRing:
         while len(self._frames) > self._max_frames or self._bytes > self._max_bytes:
             self._bytes -= _size(self._frames.popleft())
 
+    def skip(self) -> None:
+        """A number without a frame: nobody who was away before it can be brought up to date by frames."""
+        self.seq += 1
+        self._frames.clear()
+        self._bytes = 0
+
     def after(self, seq: int) -> list[str] | None:
         """The frames after number `seq`, or None when some of them are gone or were never sent."""
         missed = self.seq - seq

@@ -46,7 +46,8 @@ class Services:
     Attributes:
         sessions_changed: the list of chats is to be sent again.
         instructions: the person's, for all chats.
-        context_window: of the served model in tokens, where it is known.
+        context_window: of the served model in tokens, where it can be known; asks for it if need be.
+        known_window: the same as far as it is known now.
         trace: told what turns do, a line each, without what is said in them.
     """
 
@@ -57,7 +58,8 @@ class Services:
     toolbox: Toolbox
     attachments: AttachmentStore
     instructions: Callable[[], Awaitable[str]]
-    context_window: Callable[[], int | None]
+    context_window: Callable[[], Awaitable[int | None]]
+    known_window: Callable[[], int | None]
     trace: Callable[[str], None] = lambda line: None
     max_steps: int = MAX_STEPS
     titles: bool = True

@@ -16,13 +16,16 @@ from fireside_agent.client_frames import Approval, AttachedFile, Prompt
 from fireside_agent.compaction import compact
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import AgentError, FrameRefusedError
-from fireside_agent.messages import Attachment, FileChange, Message, SessionSettings
+from fireside_agent.messages import Attachment, FileChange, Message, SessionSettings, ToolCall
+from fireside_agent.presets import check_settings
 from fireside_agent.protocol import Accepted, ToolEnd, TurnStatus
 from fireside_agent.queue import PromptQueue
 from fireside_agent.services import Services, new_id
+from fireside_agent.settling import goes_on
 from fireside_agent.store.sessions import make_title
 from fireside_agent.titles import retitle
 from fireside_agent.turn import Turn, unfinished_call
+from fireside_agent.waiting import to_the_end
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +49,7 @@ class LiveSession:
         self._turn: Turn | None = None
         self._runner: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[Any]] = set()
+        self._compacting: asyncio.Task[None] | None = None
         self._halts = 0
         self._closed: AgentError | None = None
 
@@ -67,43 +71,50 @@ class LiveSession:
         return await asyncio.shield(self._in_background(self._ask(prompt)))
 
     def abort(self) -> None:
-        """Stop the running turn, if there is one. The queue goes on."""
+        """Stop the running turn or summary, if there is one. The queue goes on."""
         if self._turn is not None:
             self._turn.stop("aborted")
+        if self._compacting is not None:
+            self._compacting.cancel()
 
     def resume(self) -> None:
         """Go on where a call waited for the person when Fireside ended."""
         transcript = self.conversation.transcript
-        asking = [m for m in transcript if any(call.status == "asking" for call in m.tools)]
-        if not asking or self._runner is not None:
+        asking = [message for message in transcript if goes_on(message)]
+        if not asking or self._runner is not None or self._closed is not None:
             return
         for message in transcript:
             if message.status == "queued":
                 self._queue.add(message.id)
-        self._runner = asyncio.create_task(self._run_queue(asking[-1].id))
+        answer_id = asking[-1].id
+        # At once, so that a decision finds it.
+        self._turn = self._make_turn(answer_id, resumed=answer_id)
+        self._runner = asyncio.create_task(self._run_queue())
 
     def rule(self, approval: Approval) -> None:
         """Decide about a call that asks. Raises FrameRefusedError."""
-        if self.conversation.transcript.with_call(approval.call_id) is None:
+        message = self.conversation.transcript.with_call(approval.call_id)
+        if message is None:
             raise unfinished_call(approval.call_id)
         if self._turn is None:
             raise FrameRefusedError("already_settled", "This call is not waiting for a decision any more.")
-        self._turn.rule(approval)
+        self._turn.rule(_call_of(message, approval.call_id), approval)
 
     async def regenerate(self, message_id: str) -> None:
         """Ask a prompt again, for an answer beside those it has. Raises FrameRefusedError."""
         message = self._message(message_id)
         if message.role != "user":
             raise FrameRefusedError("not_possible", "Only a prompt can be answered again.")
-        self._refuse_while_busy()
-        self._queue.add(message_id)
+        async with self.conversation.adding:
+            self._refuse_while_busy()
+            self._queue.add(message_id)
         self._go_on()
 
     async def select(self, message_id: str) -> None:
         """Make the branch through a message the current one. Raises FrameRefusedError or StorageError."""
         self._message(message_id)
-        self._refuse_while_busy()
         async with self.conversation.adding:
+            self._refuse_while_busy()
             leaf_id = self.conversation.transcript.newest_end(message_id)
             await self._services.store.set_leaf(self.conversation.id, leaf_id)
             self.conversation.transcript.leaf_id = leaf_id
@@ -122,7 +133,8 @@ class LiveSession:
             self.conversation.resync()
 
     async def change_settings(self, settings: SessionSettings) -> None:
-        """Answer otherwise from the next turn on. Raises StorageError."""
+        """Answer otherwise from the next turn on. Raises FrameRefusedError or StorageError."""
+        check_session_settings(settings)
         await self._services.store.set_settings(self.conversation.id, settings)
         self.conversation.facts.settings = settings
         self.conversation.resync()
@@ -137,39 +149,57 @@ class LiveSession:
 
     async def undo_change(self, call_id: str, path: str) -> None:
         """Undo what a call did to a file. Raises ToolError, FrameRefusedError or StorageError."""
+        async with self.conversation.adding:
+            await to_the_end(self._undo_change(call_id, path))
+
+    async def _undo_change(self, call_id: str, path: str) -> None:
         message = self.conversation.transcript.with_call(call_id)
-        call = next((c for c in message.tools if c.call_id == call_id), None) if message else None
+        call = _call_of(message, call_id) if message else None
         change = next((c for c in call.changes if c.path == path and not c.undone), None) if call else None
         if message is None or call is None or change is None:
             raise FrameRefusedError("unknown_call", f"There is no change of {path!r} to undo.")
         undone = await asyncio.to_thread(self._undo, change)
-        changes = [undone if other is change else other for other in call.changes]
-        new = replace(call, changes=changes)
-        current = self.conversation.transcript[message.id]
-        tools = [new if other.call_id == call_id else other for other in current.tools]
-        current = replace(current, tools=tools)
-        self.conversation.transcript.set(current)
-        await self._services.store.save_answer(self.conversation.id, current)
-        session_id = self.conversation.id
+        # Other changes of this answer may have come meanwhile.
+        message = self.conversation.transcript[message.id]
+        call = _call_of(message, call_id)
+        call = replace(call, changes=[undone if other == change else other for other in call.changes])
+        message = replace(message, tools=[call if c.call_id == call_id else c for c in message.tools])
+        self.conversation.transcript.set(message)
+        session_id, message_id = self.conversation.id, message.id
         self.conversation.emit(
-            lambda seq: ToolEnd(session_id=session_id, seq=seq, message_id=current.id, call=new)
+            lambda seq: ToolEnd(session_id=session_id, seq=seq, message_id=message_id, call=call)
         )
+        await self._services.store.save_answer(session_id, message)
 
     def _undo(self, change: FileChange) -> FileChange:
         # An imported chat may name any file as changed.
         self._services.toolbox.workspace.resolve(change.path)
         return self._services.toolbox.journal.undo(change)
 
-    async def compact(self) -> None:
-        """Let a summary stand for older messages. Raises AgentError."""
+    def compact(self) -> None:
+        """Begin to make a summary that stands for older messages; what becomes of it is told to all.
+
+        Raises FrameRefusedError.
+        """
         self._refuse_while_busy()
+        self._compacting = self._in_background(self._compact(), "compact")
+
+    async def _compact(self) -> None:
         transcript = self.conversation.transcript
-        await compact(self.conversation, self._services, transcript.path_to(transcript.leaf_id))
+        try:
+            window = await self._services.context_window()
+            path = transcript.path_to(transcript.leaf_id)
+            await compact(self.conversation, self._services, path, window)
+        except AgentError as error:
+            self.conversation.tell("not_possible", str(error))
+        finally:
+            self._compacting = None
+            self._go_on()
 
     async def undo_compact(self, summary_id: str) -> None:
         """Raises StorageError."""
         facts = self.conversation.facts
-        await self._services.store.remove_summary(summary_id)
+        await self._services.store.remove_summary(self.conversation.id, summary_id)
         facts.summaries = [summary for summary in facts.summaries if summary.id != summary_id]
         self.conversation.resync()
 
@@ -177,6 +207,8 @@ class LiveSession:
     async def halted(self, status: TurnStatus) -> AsyncGenerator[None]:
         """The running turn is stopped with `status`; inside, no turn runs and no prompt is taken."""
         self._halts += 1
+        if self._compacting is not None:
+            self._compacting.cancel()
         try:
             while self._runner is not None:
                 if self._turn is not None:
@@ -224,7 +256,9 @@ class LiveSession:
         )
         facts, is_first = conversation.facts, transcript.leaf_id is None
         title = make_title(prompt.text) if is_first and facts.titled_by == "prompt" else facts.title
-        await self._services.store.add_prompt(conversation.id, title, message, facts.settings)
+        await self._services.store.add_prompt(
+            conversation.id, title, message, facts.settings, facts.titled_by
+        )
         facts.title = title
         transcript.add_prompt(message)
         self._queue.add(message.id)
@@ -238,6 +272,10 @@ class LiveSession:
         return None if prompt.first or prompt.after is None else self._message(prompt.after).id
 
     async def _attached(self, files: list[AttachedFile]) -> list[Attachment]:
+        if files and self.conversation.facts.temporary:
+            raise FrameRefusedError(
+                "not_possible", "A temporary chat takes no files: they would be stored on the disk."
+            )
         if len(files) > MAX_ATTACHMENTS:
             raise FrameRefusedError(
                 "not_possible", f"A message can have {MAX_ATTACHMENTS} files; this one has {len(files)}."
@@ -255,7 +293,9 @@ class LiveSession:
         return message
 
     def _refuse_while_busy(self) -> None:
-        if self._runner is not None or len(self._queue):
+        if self._closed is not None:
+            raise self._closed
+        if self._runner is not None or self._compacting is not None or len(self._queue):
             raise FrameRefusedError(
                 "not_possible", "An answer is being written. Wait for its end or stop it first."
             )
@@ -267,26 +307,31 @@ class LiveSession:
         return task
 
     def _go_on(self) -> None:
-        if len(self._queue) and self._runner is None and not self._halts:
+        busy = self._runner is not None or self._compacting is not None or self._halts > 0
+        if len(self._queue) and not busy and self._closed is None:
             self._runner = asyncio.create_task(self._run_queue())
 
-    async def _run_queue(self, resumed: str | None = None) -> None:
+    def _make_turn(self, prompt_id: str, resumed: str | None = None) -> Turn:
+        return Turn(self.conversation, self._services, prompt_id, self._take_steering, resumed)
+
+    async def _run_queue(self) -> None:
         try:
-            while (resumed or len(self._queue)) and not self._halts:
-                prompt_id = resumed or self._queue.pop()
-                self._turn = Turn(
-                    self.conversation, self._services, prompt_id, self._take_steering, resumed=resumed
-                )
-                resumed = None
-                outcome = await self._turn.run()
+            while not self._halts and (turn := await self._next_turn()) is not None:
+                outcome = await turn.run()
                 self._turn = None
-                if outcome is None:
-                    continue
-                if outcome.status == "done" and self._services.titles and not self._halts:
+                wanted = outcome is not None and outcome.status == "done" and self._services.titles
+                if wanted and not self._halts:
                     self._retitle()
         finally:
             self._turn = None
             self._runner = None
+
+    async def _next_turn(self) -> Turn | None:
+        if self._turn is None:
+            async with self.conversation.adding:
+                if len(self._queue) and not self._halts:
+                    self._turn = self._make_turn(self._queue.pop())
+        return self._turn
 
     async def _take_steering(self, answer_id: str) -> str | None:
         async with self.conversation.adding:
@@ -306,6 +351,18 @@ class LiveSession:
         except AgentError as error:
             # The prompt's first line stays the title, which is good enough.
             logger.info("no title for %s: %s", self.conversation.id, error)
+
+
+def check_session_settings(settings: SessionSettings) -> None:
+    """Raises FrameRefusedError `invalid_frame`: a setting is out of its range."""
+    try:
+        check_settings(settings)
+    except ValueError as error:
+        raise FrameRefusedError("invalid_frame", str(error)) from error
+
+
+def _call_of(message: Message, call_id: str) -> ToolCall:
+    return next(call for call in message.tools if call.call_id == call_id)
 
 
 def _check_prompt(text: str, client_id: str, attached: bool) -> None:

@@ -141,7 +141,7 @@ class Connection:
                 frame = self._decoder.decode(message)
             except msgspec.ValidationError as error:
                 self._refuse("invalid_frame", f"This is not a frame of the protocol: {error}")
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 self._refuse("invalid_json", f"This is not JSON: {error}")
             else:
                 await self._obey(frame)
@@ -197,7 +197,7 @@ class Connection:
             case UndoChange():
                 await session.undo_change(frame.call_id, frame.path)
             case Compact():
-                await session.compact()
+                session.compact()
             case UndoCompact():
                 await session.undo_compact(frame.summary_id)
             case ChangeSettings():

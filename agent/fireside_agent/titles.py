@@ -32,5 +32,7 @@ async def retitle(conversation: Conversation, services: Services) -> None:
         return
     title = make_title(wanted)
     await services.store.set_title(conversation.id, title, "model")
+    if conversation.facts.titled_by != "prompt":
+        return
     conversation.facts.title, conversation.facts.titled_by = title, "model"
     services.sessions_changed()

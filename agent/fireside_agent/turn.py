@@ -17,11 +17,13 @@ from fireside_agent.client_frames import Approval
 from fireside_agent.compaction import compact, is_nearly_full
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import FrameRefusedError, ProviderError, StorageError
-from fireside_agent.messages import Message
+from fireside_agent.messages import Message, ToolCall
 from fireside_agent.prompts import build_messages, in_force, system_prompt
 from fireside_agent.protocol import StepStart, TurnEnd, TurnStart, TurnStatus
 from fireside_agent.provider import Question
 from fireside_agent.services import Services, new_id
+from fireside_agent.tools.tool import Spec
+from fireside_agent.waiting import to_the_end
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +60,9 @@ class Turn:
         self._take_steering = take_steering
         self._resumed = resumed
         self._answer: RunningAnswer | None = None
-        settings = conversation.facts.settings
-        known = (
-            services.toolbox.usual(services.context_window()) if settings.tools is None else settings.tools
-        )
-        self._specs = services.toolbox.registry.specs(list(known))
-        self._desk = CallDesk(conversation, services, [spec.name for spec in self._specs])
+        self._window: int | None = None
+        self._specs: list[Spec] = []
+        self._desk = CallDesk(conversation, services)
         self._working: asyncio.Task[Outcome] | None = None
         self._stopped: TurnStatus | None = None
 
@@ -73,14 +72,14 @@ class Turn:
         if self._working is not None:
             self._working.cancel()
 
-    def rule(self, approval: Approval) -> None:
+    def rule(self, call: ToolCall, approval: Approval) -> None:
         """The person has decided about a call. Raises FrameRefusedError."""
-        self._desk.rule(approval)
+        self._desk.rule(call, approval)
 
     async def run(self) -> Outcome | None:
         """Returns how it ended; None if nothing could be stored, and so nothing was asked."""
         try:
-            self._answer = await self._begin()
+            self._answer = await to_the_end(self._begin())
         except StorageError as error:
             self._could_not_begin(error)
             return None
@@ -142,31 +141,42 @@ class Turn:
         return self._answer
 
     async def _steps(self, answer: RunningAnswer) -> Outcome:
+        await self._choose_tools()
         if self._resumed is not None:
             async with answer.saved():
                 await self._desk.resume(answer)
             answer = await self._next(answer)
-        for _ in range(self._services.max_steps):
+        for left in reversed(range(self._services.max_steps)):
             async with answer.saved():
                 asked = await answer.ask(await self._question(answer))
                 if not asked:
                     return Outcome("done")
                 await self._desk.settle(answer, asked)
-            answer = await self._next(answer)
+            if left:
+                answer = await self._next(answer)
         return Outcome("error", f"The turn was stopped after {self._services.max_steps} steps.")
+
+    async def _choose_tools(self) -> None:
+        """What the model is told of stays the same for the whole turn."""
+        services = self._services
+        self._window = await services.context_window()
+        names = self._conversation.facts.settings.tools
+        usual = services.toolbox.usual(self._window)
+        self._specs = services.toolbox.registry.specs(list(usual) if names is None else names)
+        self._desk.allowed = frozenset(spec.name for spec in self._specs)
 
     async def _question(self, answer: RunningAnswer) -> Question:
         conversation, services = self._conversation, self._services
         path = conversation.transcript.path_to(answer.message.parent_id)
-        if is_nearly_full(path, conversation.facts.summaries, services.context_window()):
-            await compact(conversation, services, path)
+        if is_nearly_full(path, conversation.facts.summaries, self._window):
+            await compact(conversation, services, path, self._window)
         settings = conversation.facts.settings
         names = [spec.name for spec in self._specs]
         answer.instructions = in_force(await services.instructions(), settings.instructions)
         system = system_prompt(answer.instructions, services.toolbox.hints(names))
         hashes = [attachment.sha256 for message in path for attachment in message.attachments]
         texts = await services.attachments.texts(hashes) if hashes else {}
-        messages = build_messages(path, system, conversation.facts.summaries, texts)
+        messages = build_messages(path, system, conversation.facts.summaries, texts, self._window)
         fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]
         services.trace(f"asks {answer.id}: prompt {fingerprint}, {len(messages)} messages, tools {names}")
         return Question(
@@ -178,15 +188,17 @@ class Turn:
 
     async def _next(self, ended: RunningAnswer) -> RunningAnswer:
         """The step is over: what it gave is complete, and the next answer begins behind it."""
+        return await to_the_end(self._go_to_next(ended))
+
+    async def _go_to_next(self, ended: RunningAnswer) -> RunningAnswer:
         conversation = self._conversation
         complete = await ended.ended("done")
-        await self._services.store.finish_answer(conversation.id, complete)
-        conversation.transcript.set(complete)
         prompt_id = await self._take_steering(complete.id)
         answer = _empty_answer(prompt_id or complete.id)
         async with conversation.adding:
             leaf_id = conversation.transcript.leaf_after(answer)
-            await self._services.store.begin_answer(conversation.id, answer, leaf_id)
+            await self._services.store.next_answer(conversation.id, complete, answer, leaf_id)
+            conversation.transcript.set(complete)
             conversation.transcript.begin_answer(answer)
             conversation.emit(
                 lambda seq: StepStart(session_id=conversation.id, seq=seq, ended=complete, message=answer)
@@ -196,9 +208,10 @@ class Turn:
 
     async def _finish(self, answer: RunningAnswer, outcome: Outcome) -> None:
         answer = self._current
-        self._desk.close_open(answer)
         message = await answer.ended(outcome.status, outcome.error)
         try:
+            await self._desk.close_open(answer)
+            message = await answer.ended(outcome.status, outcome.error)
             await self._services.store.finish_answer(self._conversation.id, message)
         except StorageError as error:
             self._conversation.tell("storage_failed", str(error))

@@ -387,6 +387,12 @@ export interface Receipt {
   ttft_ms?: number | null;
   decode_tps?: number | null;
   seed?: number | null;
+  /** Prompt tokens that were read; the others came from a cache, in memory or on disk. */
+  computed?: number | null;
+  from_ram?: number | null;
+  from_ssd?: number | null;
+  model_hash?: string;
+  adapter_hash?: string;
   /** How often the engine died and the answer was taken up again where it had stopped. */
   resumed?: number;
   /** As it was asked for; null where nothing was said. */
@@ -444,6 +450,8 @@ export interface ToolCall {
   offers: AlwaysOffer[];
   settled: Settled | null;
   changes: FileChange[];
+  /** Addresses that its result gave, which may be fetched without asking. */
+  urls: string[];
   ms: number | null;
 }
 

@@ -19,8 +19,8 @@ from websockets.asyncio.client import connect
 
 from agent.harness import Client, Served, served_agent
 from agent.scripted import Step, Upstream
+from fireside_agent.settling import NEVER_ASKED
 from fireside_agent.store.database import Database
-from fireside_agent.store.sessions import NEVER_ASKED
 
 CHILD = """
 import asyncio, sys

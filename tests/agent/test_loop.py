@@ -53,6 +53,7 @@ class LookTool(NoteTool):
         self.at_once = self.most = 0
 
     async def run(self, call: Call) -> ToolResult:
+        self.notes.append(call.arguments["text"])
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         call.show("looking ")
@@ -396,4 +397,4 @@ async def test_a_question_survives_a_restart_and_the_turn_goes_on(
         assert (await answered(client))["message"]["text"] == "All done."
     assert bench.note.notes == ["kept"]
     assert len(upstream.requests) == 2
-    assert len(bench.look.notes) == 0
+    assert bench.look.notes == ["fern"]

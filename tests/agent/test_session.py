@@ -23,7 +23,7 @@ from fireside_agent.provider import AnswerEvent, AnswerText, Provider, Question
 from fireside_agent.rendering import Rendering
 from fireside_agent.services import Services
 from fireside_agent.session import LiveSession
-from fireside_agent.store.sessions import NEVER_ASKED
+from fireside_agent.settling import NEVER_ASKED
 
 
 async def ask(session: LiveSession, text: str, client_id: str) -> str:

@@ -9,20 +9,17 @@ from typing import Any, Literal
 import msgspec
 
 from fireside_agent.messages import (
-    Attachment,
     Message,
-    Receipt,
     SessionRow,
     SessionSettings,
     Summary,
-    ToolCall,
 )
+from fireside_agent.settling import goes_on, settled
 from fireside_agent.store.database import Database
+from fireside_agent.store.rows import INSERT_MESSAGE, UPDATE_ANSWER, message_of, row_of, to_json
 
 MAX_TITLE_CHARACTERS = 80
 FALLBACK_TITLE = "New chat"
-NEVER_ASKED = "Fireside stopped before this was asked."
-
 ZERO_WIDTH_JOINER = "\u200d"
 EMOJI_SKIN_TONES = range(0x1F3FB, 0x1F400)
 """Follow the emoji they colour."""
@@ -30,27 +27,15 @@ EMOJI_SKIN_TONES = range(0x1F3FB, 0x1F400)
 UNDO_DAYS = 30
 """How long a deleted session can be taken back."""
 
-INSERT_MESSAGE = """
-    INSERT INTO messages (id, session_id, parent_id, role, status, text, client_id, error, receipt, reasoning,
-                          reasoning_ms, tools, attachments, steering, created_at, modified_at)
-    VALUES (:id, :session_id, :parent_id, :role, :status, :text, :client_id, :error, :receipt, :reasoning,
-            :reasoning_ms, :tools, :attachments, :steering, :created_at, :modified_at)"""
-
-UPDATE_ANSWER = """
-    UPDATE messages
-    SET text = :text, status = :status, error = :error, receipt = :receipt, reasoning = :reasoning,
-        reasoning_ms = :reasoning_ms, tools = :tools, modified_at = :modified_at
-    WHERE id = :id"""
-
 LIST_SESSIONS = """
     SELECT id, title, created_at, modified_at, pinned, archived,
            (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id) AS message_count
     FROM sessions WHERE deleted_at IS NULL
     ORDER BY pinned DESC, modified_at DESC, rowid DESC"""
 
-ASKING = """status = 'running' AND EXISTS (
+ASKING = """status IN ('queued', 'running') AND status = 'running' AND EXISTS (
     SELECT 1 FROM json_each(messages.tools) AS call WHERE call.value ->> 'status' = 'asking')"""
-"""An answer of which a call waits for the person: it goes on after a restart."""
+"""An answer of which a call waits for the person. The first condition is that of an index."""
 
 TitledBy = Literal["prompt", "model", "person"]
 
@@ -75,18 +60,23 @@ class SessionStore:
         self._database = database
 
     async def add_prompt(
-        self, session_id: str, title: str, prompt: Message, settings: SessionSettings | None = None
+        self,
+        session_id: str,
+        title: str,
+        prompt: Message,
+        settings: SessionSettings | None = None,
+        titled_by: TitledBy = "prompt",
     ) -> None:
         """Store a queued prompt at the end of the current branch, and the session with its first one."""
 
         def add(connection: sqlite3.Connection) -> None:
             now = prompt.created_at
             connection.execute(
-                "INSERT OR IGNORE INTO sessions (id, title, settings, created_at, modified_at)"
-                " VALUES (?, ?, ?, ?, ?)",
-                [session_id, title, _json(settings or SessionSettings()), now, now],
+                "INSERT OR IGNORE INTO sessions (id, title, titled_by, settings, created_at, modified_at)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [session_id, title, titled_by, to_json(settings or SessionSettings()), now, now],
             )
-            connection.execute(INSERT_MESSAGE, _row(session_id, prompt))
+            connection.execute(INSERT_MESSAGE, row_of(session_id, prompt))
             _set_leaf(connection, session_id, prompt.id)
             _touch(connection, session_id, now)
 
@@ -99,29 +89,27 @@ class SessionStore:
             leaf_id: where the current branch ends after that; None: with the answer.
         """
 
-        def begin(connection: sqlite3.Connection) -> None:
-            connection.execute(INSERT_MESSAGE, _row(session_id, answer))
-            connection.execute(
-                "UPDATE messages SET status = 'done' WHERE id = ? AND role = 'user'", [answer.parent_id]
-            )
-            connection.execute(
-                "UPDATE messages SET parent_id = ? WHERE parent_id = ? AND status = 'queued'",
-                [answer.id, answer.parent_id],
-            )
-            _set_leaf(connection, session_id, leaf_id or answer.id)
+        await self._database.write(lambda connection: _begin(connection, session_id, answer, leaf_id))
 
-        await self._database.write(begin)
+    async def next_answer(self, session_id: str, ended: Message, answer: Message, leaf_id: str) -> None:
+        """Store a step as it ended, and the next answer as `begin_answer` does: both or neither."""
+
+        def store(connection: sqlite3.Connection) -> None:
+            connection.execute(UPDATE_ANSWER, row_of(session_id, ended))
+            _begin(connection, session_id, answer, leaf_id)
+
+        await self._database.write(store)
 
     async def save_answer(self, session_id: str, answer: Message) -> None:
         """Store what a running answer has come to so far."""
-        row = _row(session_id, answer)
+        row = row_of(session_id, answer)
         await self._database.write(lambda connection: connection.execute(UPDATE_ANSWER, row))
 
     async def finish_answer(self, session_id: str, answer: Message) -> None:
         """Store an answer as it ended."""
 
         def finish(connection: sqlite3.Connection) -> None:
-            row = _row(session_id, answer)
+            row = row_of(session_id, answer)
             connection.execute(UPDATE_ANSWER, row)
             _touch(connection, session_id, row["modified_at"])
 
@@ -149,7 +137,7 @@ class SessionStore:
         await self._database.write(lambda connection: _set_leaf(connection, session_id, leaf_id))
 
     async def set_settings(self, session_id: str, settings: SessionSettings) -> None:
-        text = _json(settings)
+        text = to_json(settings)
         await self._update(session_id, "settings = ?", text)
 
     async def set_title(self, session_id: str, title: str, titled_by: TitledBy) -> None:
@@ -180,10 +168,9 @@ class SessionStore:
             )
         )
 
-    async def remove_summary(self, summary_id: str) -> None:
-        await self._database.write(
-            lambda connection: connection.execute("DELETE FROM summaries WHERE id = ?", [summary_id])
-        )
+    async def remove_summary(self, session_id: str, summary_id: str) -> None:
+        where = "DELETE FROM summaries WHERE id = ? AND session_id = ?"
+        await self._database.write(lambda connection: connection.execute(where, [summary_id, session_id]))
 
     async def copy(self, session: StoredSession) -> None:
         """Store a whole session that has no row yet, its messages in the order given."""
@@ -197,14 +184,14 @@ class SessionStore:
                     session.id,
                     session.title,
                     session.titled_by,
-                    _json(session.settings),
+                    to_json(session.settings),
                     session.leaf_id,
                     now,
                     now,
                 ],
             )
             for message in session.messages:
-                connection.execute(INSERT_MESSAGE, _row(session.id, message))
+                connection.execute(INSERT_MESSAGE, row_of(session.id, message))
 
         await self._database.write(insert)
 
@@ -220,7 +207,7 @@ class SessionStore:
             rows = connection.execute(
                 "SELECT * FROM messages WHERE session_id = ? ORDER BY position", [session_id]
             )
-            messages = in_reading_order([_message(row) for row in rows])
+            messages = in_reading_order([message_of(row) for row in rows])
             summaries = connection.execute(
                 "SELECT id, upto_id, text, messages, created_at FROM summaries WHERE session_id = ?"
                 " ORDER BY created_at",
@@ -300,13 +287,12 @@ class SessionStore:
         """
 
         def interrupt(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "UPDATE messages SET status = 'interrupted',"
-                " error = CASE status WHEN 'queued' THEN ? ELSE error END"
-                " WHERE status IN ('queued', 'running')"
-                f" AND session_id NOT IN (SELECT session_id FROM messages WHERE {ASKING})",
-                [NEVER_ASKED],
-            )
+            rows = connection.execute("SELECT * FROM messages WHERE status IN ('queued', 'running')")
+            unfinished = [(row["session_id"], message_of(row)) for row in rows]
+            waiting = {session_id for session_id, message in unfinished if goes_on(message)}
+            for session_id, message in unfinished:
+                if session_id not in waiting:
+                    connection.execute(UPDATE_ANSWER, row_of(session_id, settled(message)))
 
         await self._database.write(interrupt)
 
@@ -354,27 +340,17 @@ def _touch(connection: sqlite3.Connection, session_id: str, now: float) -> None:
     connection.execute("UPDATE sessions SET modified_at = ? WHERE id = ?", [now, session_id])
 
 
+def _begin(connection: sqlite3.Connection, session_id: str, answer: Message, leaf_id: str | None) -> None:
+    connection.execute(INSERT_MESSAGE, row_of(session_id, answer))
+    connection.execute(
+        "UPDATE messages SET status = 'done', error = NULL WHERE id = ? AND role = 'user'", [answer.parent_id]
+    )
+    connection.execute(
+        "UPDATE messages SET parent_id = ? WHERE parent_id = ? AND status = 'queued'",
+        [answer.id, answer.parent_id],
+    )
+    _set_leaf(connection, session_id, leaf_id or answer.id)
+
+
 def _set_leaf(connection: sqlite3.Connection, session_id: str, leaf_id: str | None) -> None:
     connection.execute("UPDATE sessions SET leaf_id = ? WHERE id = ?", [leaf_id, session_id])
-
-
-_JSON = {"receipt": Receipt, "tools": list[ToolCall], "attachments": list[Attachment]}
-"""Columns that hold structs."""
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _row(session_id: str, message: Message) -> dict[str, Any]:
-    row = {name: getattr(message, name) for name in message.__struct_fields__ if name != "html"}
-    stored = {name: None if row[name] is None else _json(row[name]) for name in _JSON}
-    return {**row, **stored, "session_id": session_id, "modified_at": time.time()}
-
-
-def _message(row: sqlite3.Row) -> Message:
-    fields = {name: row[name] for name in Message.__struct_fields__ if name != "html"}
-    for name, kind in _JSON.items():
-        fields[name] = None if fields[name] is None else msgspec.json.decode(fields[name], type=kind)
-    fields["steering"] = bool(fields["steering"])
-    return Message(**fields, html=[])

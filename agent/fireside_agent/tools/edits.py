@@ -21,12 +21,15 @@ from fireside_agent.tools.tool import (
     ToolError,
     ToolResult,
 )
-from fireside_agent.tools.waiting import to_the_end
 from fireside_agent.tools.workspace import Workspace
+from fireside_agent.waiting import to_the_end
 
 
 class _ChangeTool(Tool):
+    """What fails is told with the lines nearest to what was looked for, which are the file's."""
+
     risk: ClassVar[Risk] = "change"
+    gives_local: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace, journal: Journal) -> None:
         self._workspace = workspace

@@ -15,8 +15,8 @@ from fireside_agent.tools.opening import explain
 from fireside_agent.tools.output import Output
 from fireside_agent.tools.processes import MARK, end_processes
 from fireside_agent.tools.tool import Arguments, Call, Preview, Risk, Subject, Tool, ToolError, ToolResult
-from fireside_agent.tools.waiting import to_the_end
 from fireside_agent.tools.workspace import Workspace
+from fireside_agent.waiting import to_the_end
 
 DEFAULT_SECONDS = 120
 MAX_SECONDS = 600

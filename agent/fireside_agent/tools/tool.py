@@ -98,7 +98,6 @@ class Tool(ABC):
         parameters: JSON Schema of an object.
         risk: see `Risk`.
         gives_local: its results are content of this machine.
-        finds_urls: the addresses in its results may be fetched without asking.
         source: "built-in", or the name of the MCP server that it belongs to.
     """
 
@@ -107,7 +106,6 @@ class Tool(ABC):
     parameters: ClassVar[dict[str, Any]]
     risk: ClassVar[Risk]
     gives_local: ClassVar[bool] = False
-    finds_urls: ClassVar[bool] = False
     source: ClassVar[str] = "built-in"
 
     @property

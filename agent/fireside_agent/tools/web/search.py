@@ -47,7 +47,6 @@ class WebSearch(Tool):
         "additionalProperties": False,
     }
     risk: ClassVar[Risk] = "send"
-    finds_urls: ClassVar[bool] = True
 
     def __init__(self, guard: Guard, settings: WebSettings) -> None:
         self._guard = guard
