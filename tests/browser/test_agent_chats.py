@@ -265,3 +265,13 @@ def test_calls_and_questions_fit_a_phone(
         for head in call(page).get_by_role("button").all():
             head.click()
         expect_fit()
+
+
+def test_commands_are_not_sent_to_the_model(agent: Server, scripted: Scripted, page: Page) -> None:
+    page.goto(agent.url)
+    ask(page, "Keep this chat.")
+    expect_done(answers(page).last)
+    before = len(scripted.upstream.requests)
+    send(page, "/new")
+    expect(answers(page)).to_have_count(0)
+    assert len(scripted.upstream.requests) == before

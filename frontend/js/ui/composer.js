@@ -16,10 +16,22 @@ export function Composer() {
   const steer = useSignal(false);
   useEffect(focusComposer, [session.id.value]);
 
+  /** Typed here, never sent to a model. */
+  const commands = new Map([
+    ["/new", () => client.startChat()],
+    ["/clear", () => client.startChat()],
+    ["/reload", () => location.reload()],
+  ]);
+
   const send = () => {
     const text = area.current?.value ?? "";
     const id = session.id.peek();
     if (!area.current || (!text.trim() && attaching.of(id).length === 0)) return;
+    const command = commands.get(text.trim());
+    if (command) {
+      drafts.set(id, "");
+      return command();
+    }
     const attachments = attaching.take(id);
     if (!attachments) return notices.add("A file is still on its way to Fireside. Send again in a moment.");
     const steers = steer.peek() && session.running.peek() !== null;
@@ -117,7 +129,7 @@ function Hint() {
   const upstream = engine.current.value?.mode === "upstream";
   return html`<p class="composer__hint">
     ${session.temporary.value && "This chat is not kept. "}
-    ${upstream ? "Another server answers; what you write is sent there." : "Nothing leaves this machine."}
+    ${upstream ? "Another server answers; what you write is sent there." : "Answers are made on this machine; only searches you see go out."}
     ${" "}A model can be wrong.
   </p>`;
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.tools.web_servers import Site, local_settings, response, run_tool, site
+from agent.tools.web_servers import Answer, Site, local_settings, response, run_tool, site
 from fireside_agent.tools.tool import ChatFacts, ToolError
 from fireside_agent.tools.web import Guard, Weather, search_settings
 
@@ -27,7 +27,7 @@ FORECAST = {
 }  # fmt: skip
 
 
-def pages(places: Any = PLACES, forecast: Any = FORECAST) -> dict[str, bytes]:
+def pages(places: Any = PLACES, forecast: Any = FORECAST) -> dict[str, Answer]:
     return {
         "/places": response(json.dumps(places), "application/json"),
         "/forecast": response(json.dumps(forecast), "application/json"),
