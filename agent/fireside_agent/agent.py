@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -113,7 +112,7 @@ class Agent:
             instructions=self.presets.instructions,
             context_window=self._context_window,
             known_window=self._known_window,
-            trace=_print if config.trace else _nothing,
+            traces=config.trace,
             max_steps=config.max_steps,
             titles=config.titles,
         )
@@ -128,7 +127,7 @@ class Agent:
         """Open the database and mark what a crash left unfinished. Raises StorageError."""
         try:
             await self._database.open(migrate)
-            await asyncio.to_thread(self._folders.workspace.mkdir, 0o700, True, True)
+            await asyncio.to_thread(self._make_folders)
             await self._store.interrupt_unfinished()
             await self._store.purge(time.time() - UNDO_DAYS * 86_400)
             await self.parts.book.load()
@@ -138,6 +137,16 @@ class Agent:
         work = (self._readiness.watch(), self.hub.forget_idle(), self._announce_changes(), self._settle_in())
         self._tasks = [asyncio.create_task(coroutine) for coroutine in work]
         self._started.set()
+
+    def _make_folders(self) -> None:
+        try:
+            self._folders.workspace.mkdir(0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(f"{self._folders.workspace} cannot be made: {error}") from error
+        try:
+            self.parts.skill.write()
+        except OSError as error:
+            logger.warning("the skills are not on the disk to be looked at: %s", error)
 
     async def _settle_in(self) -> None:
         """What need not be waited for, and what comes again every hour."""
@@ -249,11 +258,3 @@ class Agent:
         except TimeoutError:
             for connection in connections:
                 connection.cut()
-
-
-def _print(line: str) -> None:
-    print(f"agent {line}", file=sys.stderr, flush=True)
-
-
-def _nothing(line: str) -> None:
-    """Nobody wants to know."""

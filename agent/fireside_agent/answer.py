@@ -34,8 +34,8 @@ from fireside_agent.provider import (
     AnswerReasoning,
     AnswerText,
     AskedCall,
-    Question,
 )
+from fireside_agent.question import Question
 from fireside_agent.services import Services
 
 FLUSH_SECONDS = 0.03

@@ -19,6 +19,7 @@ from fireside_agent.tools.mcp.servers import McpServers
 from fireside_agent.tools.memory import MEMORY_HINT, memory_tools
 from fireside_agent.tools.reference import reference_tools
 from fireside_agent.tools.registry import Registry
+from fireside_agent.tools.skill import SkillTool
 from fireside_agent.tools.tool import Tool
 from fireside_agent.tools.web import web_tools
 from fireside_agent.tools.web.settings import WebSettings
@@ -59,6 +60,7 @@ class Assembly:
     vault: Vault
     proposals: Proposals
     servers: McpServers
+    skill: SkillTool
 
 
 def assemble(
@@ -81,7 +83,8 @@ def assemble(
     servers = McpServers(folders.home / "mcp.json")
     reference = reference_tools(folders.docs) if folders.docs is not None else []
     memory = memory_tools(vault, proposals)
-    tools = [*file_tools(workspace, journal), *web_tools(web), *memory, *reference, *extra]
+    skill = SkillTool(folders.home / "skills")
+    tools = [*file_tools(workspace, journal), *web_tools(web), *memory, *reference, skill, *extra]
     registry = Registry(tools, [servers.tools])
     book = RuleBook(RuleStore(database), folding(folders.workspace))
     log = ApprovalLog(database)
@@ -94,7 +97,7 @@ def assemble(
         return [tool.name for tool in registry.tools() if tool.name not in hidden]
 
     toolbox = Toolbox(registry, Permissions(book, log), workspace, journal, usual, _hints)
-    return Assembly(toolbox, book, log, vault, proposals, servers)
+    return Assembly(toolbox, book, log, vault, proposals, servers, skill)
 
 
 def _hints(names: Sequence[str]) -> Sequence[str]:

@@ -10,7 +10,7 @@ from fireside_agent.errors import AgentError
 from fireside_agent.messages import Message, SamplingChoice, Summary
 from fireside_agent.prompts import CHARACTERS_PER_TOKEN, apply_summary, build_messages
 from fireside_agent.protocol import Context
-from fireside_agent.provider import ChatMessage, Question
+from fireside_agent.question import ChatMessage, Question
 from fireside_agent.services import Services, new_id
 
 FULL_PERCENT = 80.0

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import msgspec
 
 from fireside_agent.messages import Message, Summary, ToolCall
-from fireside_agent.provider import ChatMessage, MadeCall
+from fireside_agent.question import ChatMessage, MadeCall
 from fireside_agent.tools.tool import ChatFacts
 
 SYSTEM_PROMPT = "You are a helpful assistant. Answer clearly and to the point, in Markdown."

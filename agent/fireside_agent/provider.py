@@ -10,9 +10,9 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,8 +29,9 @@ from fireside_agent.completions import (
     read_chunk,
 )
 from fireside_agent.errors import ProviderError
-from fireside_agent.messages import Receipt, Role, SamplingChoice
+from fireside_agent.messages import Receipt
 from fireside_agent.protocol import Phase
+from fireside_agent.question import Question
 
 if TYPE_CHECKING:
     from openai import APIError, APIStatusError, AsyncOpenAI, AsyncStream
@@ -55,61 +56,6 @@ MODELS_WITHIN_S = 30.0
 
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which trying again may help."""
-
-
-class CalledFunction(TypedDict):
-    name: str
-    arguments: str
-
-
-class MadeCall(TypedDict):
-    """A call in an answer that is sent back."""
-
-    id: str
-    type: Literal["function"]
-    function: CalledFunction
-
-
-class ChatMessage(TypedDict):
-    """A message as `/v1/chat/completions` takes it."""
-
-    role: Role | Literal["system", "tool"]
-    content: str
-    tool_calls: NotRequired[list[MadeCall]]
-    tool_call_id: NotRequired[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of the model.
-
-    Attributes:
-        tools: in OpenAI's form.
-        thinking: whether it may; None for the model's default.
-        background: others' requests go first.
-    """
-
-    messages: list[ChatMessage]
-    tools: Sequence[dict[str, Any]] = ()
-    sampling: SamplingChoice = field(default_factory=SamplingChoice)
-    thinking: bool | None = None
-    background: bool = False
-
-    def body(self, model: str) -> dict[str, Any]:
-        """The JSON of the request."""
-        body: dict[str, Any] = {
-            "model": model,
-            "messages": self.messages,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            "return_progress": True,
-            **msgspec.to_builtins(self.sampling),
-        }
-        if self.tools:
-            body["tools"] = list(self.tools)
-        if self.thinking is not None:
-            body["chat_template_kwargs"] = {"enable_thinking": self.thinking}
-        return body
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What sessions and turns work with."""
 
 import secrets
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -48,7 +49,7 @@ class Services:
         instructions: the person's, for all chats.
         context_window: of the served model in tokens, where it can be known; asks for it if need be.
         known_window: the same as far as it is known now.
-        trace: told what turns do, a line each, without what is said in them.
+        traces: whether standard error is told what turns do, without what is said in them.
     """
 
     store: SessionStore
@@ -60,6 +61,11 @@ class Services:
     instructions: Callable[[], Awaitable[str]]
     context_window: Callable[[], Awaitable[int | None]]
     known_window: Callable[[], int | None]
-    trace: Callable[[str], None] = lambda line: None
+    traces: bool = False
     max_steps: int = MAX_STEPS
     titles: bool = True
+
+    def trace(self, line: str) -> None:
+        """Tell what a turn does, if anybody wants to know."""
+        if self.traces:
+            print(f"agent {line}", file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 
 from fireside_agent.conversation import Conversation
 from fireside_agent.messages import SamplingChoice
-from fireside_agent.provider import Question
+from fireside_agent.question import Question
 from fireside_agent.services import Services
 from fireside_agent.store.sessions import make_title
 

@@ -16,11 +16,11 @@ from fireside_agent.calls import CallDesk, RepeatedCallError
 from fireside_agent.client_frames import Approval
 from fireside_agent.compaction import compact, is_nearly_full
 from fireside_agent.conversation import Conversation
-from fireside_agent.errors import FrameRefusedError, ProviderError, StorageError
+from fireside_agent.errors import AgentError, FrameRefusedError, StorageError
 from fireside_agent.messages import Message, ToolCall
 from fireside_agent.prompts import build_messages, in_force, system_prompt
 from fireside_agent.protocol import StepStart, TurnEnd, TurnStart, TurnStatus
-from fireside_agent.provider import Question
+from fireside_agent.question import Question
 from fireside_agent.services import Services, new_id
 from fireside_agent.tools.tool import Spec
 from fireside_agent.waiting import to_the_end
@@ -90,7 +90,7 @@ class Turn:
             logger.exception("the turn of %s failed", self._prompt_id)
             outcome = Outcome("error", f"Fireside failed, not the model: {error!r}. The log has the details.")
         if outcome is not None:
-            await self._finish(self._answer, outcome)
+            await self._finish(outcome)
         return outcome
 
     async def _begin(self) -> RunningAnswer:
@@ -130,7 +130,7 @@ class Turn:
             if self._stopped == "interrupted" and _asks(self._current.message):
                 return None
             return Outcome(self._stopped)
-        except (ProviderError, StorageError) as error:
+        except AgentError as error:
             return Outcome("error", str(error))
         except RepeatedCallError as error:
             return Outcome("error", f"{error} The turn was stopped.")
@@ -177,8 +177,9 @@ class Turn:
         hashes = [attachment.sha256 for message in path for attachment in message.attachments]
         texts = await services.attachments.texts(hashes) if hashes else {}
         messages = build_messages(path, system, conversation.facts.summaries, texts, self._window)
-        fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]
-        services.trace(f"asks {answer.id}: prompt {fingerprint}, {len(messages)} messages, tools {names}")
+        if services.traces:
+            fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]
+            services.trace(f"asks {answer.id}: prompt {fingerprint}, {len(messages)} messages, tools {names}")
         return Question(
             messages,
             [_function(spec.name, spec.description, spec.parameters) for spec in self._specs],
@@ -206,7 +207,7 @@ class Turn:
             self._answer = RunningAnswer(conversation, self._services, answer.id)
         return self._answer
 
-    async def _finish(self, answer: RunningAnswer, outcome: Outcome) -> None:
+    async def _finish(self, outcome: Outcome) -> None:
         answer = self._current
         message = await answer.ended(outcome.status, outcome.error)
         try:
@@ -216,6 +217,9 @@ class Turn:
         except StorageError as error:
             self._conversation.tell("storage_failed", str(error))
             message = _unstored(message, error)
+        except Exception:
+            # Whatever it is, clients must be told that the turn is over.
+            logger.exception("the end of the turn of %s is not stored", self._prompt_id)
         self._conversation.transcript.set(message)
         status = "error" if message.status == "error" else outcome.status
         self._services.trace(f"ends {answer.id}: {status} {message.error or ''}".rstrip())

@@ -139,7 +139,9 @@ class Served:
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Client]:
-        async with connect(f"ws://127.0.0.1:{self.port}/ws", proxy=None, max_size=None) as socket:
+        async with connect(
+            f"ws://127.0.0.1:{self.port}/ws", proxy=None, max_size=None, max_queue=None
+        ) as socket:
             client = Client(socket)
             await client.until("hello")
             yield client

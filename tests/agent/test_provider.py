@@ -23,8 +23,8 @@ from fireside_agent.provider import (
     ModelLoadingError,
     Patience,
     Provider,
-    Question,
 )
+from fireside_agent.question import Question
 
 QUESTION = Question([{"role": "user", "content": "Hello?"}])
 

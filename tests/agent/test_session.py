@@ -19,7 +19,8 @@ from fireside_agent.client_frames import Prompt
 from fireside_agent.errors import DatabaseClosedError, FrameRefusedError, StorageError
 from fireside_agent.hub import Hub
 from fireside_agent.messages import Message
-from fireside_agent.provider import AnswerEvent, AnswerText, Provider, Question
+from fireside_agent.provider import AnswerEvent, AnswerText, Provider
+from fireside_agent.question import Question
 from fireside_agent.rendering import Rendering
 from fireside_agent.services import Services
 from fireside_agent.session import LiveSession

@@ -35,7 +35,7 @@ class Person:
     async def page(self) -> AsyncIterator[Client]:
         """The page, as it is after a reload."""
         url = self.server.url.replace("http", "ws") + "/ws"
-        async with connect(url, proxy=None, max_size=None) as socket:
+        async with connect(url, proxy=None, max_size=None, max_queue=None) as socket:
             client = Client(socket)
             await client.until("hello")
             if not self.session_id:

@@ -391,8 +391,9 @@ async def test_a_cancelled_fetch_closes_its_connection(web: Site) -> None:
         await gone.wait()
 
 
-def test_there_are_two_tools() -> None:
+def test_which_tools_there_are() -> None:
     assert [(tool.name, tool.risk, tool.gives_local) for tool in web_tools(WebSettings())] == [
         ("web_search", "send", False),
         ("web_fetch", "send", False),
+        ("weather", "send", False),
     ]

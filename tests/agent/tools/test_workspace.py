@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -144,7 +145,7 @@ def test_checked_refuses_too_much(tmp_path: Path, root: Path, monkeypatch: pytes
 def test_the_home_of_the_system_counts_whatever_the_environment_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Path("~").expanduser()
+    real = Path(pwd.getpwuid(os.getuid()).pw_dir)
     monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
     with pytest.raises(BlockedError, match="home folder"):
         Workspace.checked([real])
