@@ -112,6 +112,7 @@ class Agent:
             instructions=self.presets.instructions,
             context_window=self._context_window,
             known_window=self._known_window,
+            own_model=lambda: self.ready.model if self.ready and config.own_server else None,
             traces=config.trace,
             max_steps=config.max_steps,
             titles=config.titles,

@@ -13,6 +13,11 @@ from fireside_agent.tools.tool import ChatFacts
 SYSTEM_PROMPT = "You are a helpful assistant. Answer clearly and to the point, in Markdown."
 """Short and plain, because the default model is a very small one."""
 
+WHO = " You are the model {model}, run by Fireside on the person's own machine."
+
+PROMPT_VERSION = 1
+"""Of what we say to models by ourselves; it is in the trace, beside the whole prompt's fingerprint."""
+
 SUMMARY_HEADING = "What was said before, in short:"
 
 NO_RESULT = "Error: this call was not finished."
@@ -34,14 +39,16 @@ _URL = re.compile(r"https?://[^\s<>\"'`\])}]+")
 _TRAILING = ".,;:!?"
 
 
-def system_prompt(instructions: str, hints: Iterable[str] = ()) -> str:
+def system_prompt(instructions: str, hints: Iterable[str] = (), model: str | None = None) -> str:
     """The system prompt of a chat.
 
     Args:
         instructions: of the person, in place of ours; empty for ours.
         hints: sentences about tools.
+        model: its name, where it is known and runs here.
     """
-    return "\n\n".join([instructions or SYSTEM_PROMPT, *hints])
+    ours = SYSTEM_PROMPT + (WHO.format(model=model) if model else "")
+    return "\n\n".join([instructions or ours, *hints])
 
 
 def in_force(everywhere: str, here: str) -> str:

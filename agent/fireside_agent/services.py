@@ -48,6 +48,7 @@ class Services:
         sessions_changed: the list of chats is to be sent again.
         instructions: the person's, for all chats.
         context_window: of the served model in tokens, where it can be known; asks for it if need be.
+        own_model: name of the served model, where it is known and the server is Fireside's.
         known_window: the same as far as it is known now.
         traces: whether standard error is told what turns do, without what is said in them.
     """
@@ -61,6 +62,7 @@ class Services:
     instructions: Callable[[], Awaitable[str]]
     context_window: Callable[[], Awaitable[int | None]]
     known_window: Callable[[], int | None]
+    own_model: Callable[[], str | None] = lambda: None
     traces: bool = False
     max_steps: int = MAX_STEPS
     titles: bool = True

@@ -18,7 +18,7 @@ from fireside_agent.compaction import compact, is_nearly_full
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import AgentError, FrameRefusedError, StorageError
 from fireside_agent.messages import Message, ToolCall
-from fireside_agent.prompts import build_messages, in_force, system_prompt
+from fireside_agent.prompts import PROMPT_VERSION, build_messages, in_force, system_prompt
 from fireside_agent.protocol import StepStart, TurnEnd, TurnStart, TurnStatus
 from fireside_agent.question import Question
 from fireside_agent.services import Services, new_id
@@ -173,13 +173,16 @@ class Turn:
         settings = conversation.facts.settings
         names = [spec.name for spec in self._specs]
         answer.instructions = in_force(await services.instructions(), settings.instructions)
-        system = system_prompt(answer.instructions, services.toolbox.hints(names))
+        system = system_prompt(answer.instructions, services.toolbox.hints(names), services.own_model())
         hashes = [attachment.sha256 for message in path for attachment in message.attachments]
         texts = await services.attachments.texts(hashes) if hashes else {}
         messages = build_messages(path, system, conversation.facts.summaries, texts, self._window)
         if services.traces:
             fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]
-            services.trace(f"asks {answer.id}: prompt {fingerprint}, {len(messages)} messages, tools {names}")
+            services.trace(
+                f"asks {answer.id}: prompt {fingerprint} (version {PROMPT_VERSION}), "
+                f"{len(messages)} messages, tools {names}"
+            )
         return Question(
             messages,
             [_function(spec.name, spec.description, spec.parameters) for spec in self._specs],
