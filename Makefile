@@ -33,7 +33,7 @@ format: tools
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/ruff format .
 
-# What is generated from code: docs/cli.md, docs/protocol.md and the page's type declarations.
+# What is generated from code: docs/cli.md, docs/protocol.md, its JSON Schema and the page's type declarations.
 docs: tools
 	@.venv/bin/python scripts/docs.py
 	@.venv/bin/python scripts/protocol.py

@@ -1,12 +1,13 @@
 """Write what follows from the modules of the protocol: its documentation and the page's types.
 
-python scripts/protocol.py            write docs/protocol.md and frontend/js/protocol.d.ts
+python scripts/protocol.py            write docs/protocol.md, its JSON Schema, and frontend/js/protocol.d.ts
 python scripts/protocol.py --check    write nothing; exit status 1 when a file is stale
 """
 
 import argparse
 import ast
 import inspect
+import json
 import sys
 import types
 from collections.abc import Iterator
@@ -88,6 +89,7 @@ def outputs() -> dict[Path, str]:
     model = read_model()
     return {
         ROOT / "docs" / "protocol.md": "\n".join(markdown(model)),
+        ROOT / "docs" / "protocol.schema.json": json_schema(),
         ROOT / "frontend" / "js" / "protocol.d.ts": "\n".join(typescript(model)),
     }
 
@@ -123,6 +125,19 @@ def defined() -> dict[str, Any]:
 
 def is_struct(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, msgspec.Struct) and value is not msgspec.Struct
+
+
+def json_schema() -> str:
+    """JSON Schema of all frames: `#/$defs/ClientFrame` and `#/$defs/ServerFrame` are any frame of a side."""
+    sides = {"ClientFrame": protocol.ClientFrame, "ServerFrame": protocol.ServerFrame}
+    schemas, parts = msgspec.json.schema_components(sides.values(), ref_template="#/$defs/{name}")
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Frames of /ws, version {protocol.PROTOCOL_VERSION}",
+        "anyOf": [{"$ref": f"#/$defs/{side}"} for side in sides],
+        "$defs": dict(zip(sides, schemas, strict=True)) | parts,
+    }
+    return json.dumps(whole, indent=1) + "\n"
 
 
 class Reader:
