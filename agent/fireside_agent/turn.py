@@ -196,10 +196,11 @@ class Turn:
 
     async def _go_to_next(self, ended: RunningAnswer) -> RunningAnswer:
         conversation = self._conversation
-        complete = await ended.ended("done")
-        prompt_id = await self._take_steering(complete.id)
-        answer = _empty_answer(prompt_id or complete.id)
+        prompt_id = await self._take_steering(ended.id)
+        answer = _empty_answer(prompt_id or ended.id)
         async with conversation.adding:
+            # Only here: a change of a file may just be undone.
+            complete = await ended.ended("done")
             leaf_id = conversation.transcript.leaf_after(answer)
             await self._services.store.next_answer(conversation.id, complete, answer, leaf_id)
             conversation.transcript.set(complete)
@@ -212,23 +213,24 @@ class Turn:
 
     async def _finish(self, outcome: Outcome) -> None:
         answer = self._current
-        message = await answer.ended(outcome.status, outcome.error)
         try:
             await self._desk.close_open(answer)
-            message = await answer.ended(outcome.status, outcome.error)
-            await self._services.store.finish_answer(self._conversation.id, message)
-        except StorageError as error:
-            self._conversation.tell("storage_failed", str(error))
-            message = _unstored(message, error)
         except Exception:
             # Whatever it is, clients must be told that the turn is over.
-            logger.exception("the end of the turn of %s is not stored", self._prompt_id)
-        self._conversation.transcript.set(message)
-        status = "error" if message.status == "error" else outcome.status
+            logger.exception("the calls of %s are not closed", answer.id)
+        async with self._conversation.adding:
+            message = await answer.ended(outcome.status, outcome.error)
+            try:
+                await self._services.store.finish_answer(self._conversation.id, message)
+            except StorageError as error:
+                self._conversation.tell("storage_failed", str(error))
+                message = _unstored(message, error)
+            self._conversation.transcript.set(message)
+            status = "error" if message.status == "error" else outcome.status
+            self._conversation.emit(
+                lambda seq: TurnEnd(session_id=self._conversation.id, seq=seq, status=status, message=message)
+            )
         self._services.trace(f"ends {answer.id}: {status} {message.error or ''}".rstrip())
-        self._conversation.emit(
-            lambda seq: TurnEnd(session_id=self._conversation.id, seq=seq, status=status, message=message)
-        )
         self._services.sessions_changed()
 
 

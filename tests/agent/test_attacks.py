@@ -219,6 +219,30 @@ async def test_what_an_edit_that_failed_or_a_stopped_command_showed_counts_as_se
     assert web.requests == []
 
 
+async def test_an_undo_while_the_turn_goes_on_is_kept(
+    real: Client, upstream: Upstream, database_path: Path
+) -> None:
+    file = database_path.parent / "home" / "workspace" / "a.txt"
+    go = asyncio.Event()
+
+    async def wait() -> None:
+        await go.wait()
+
+    upstream.scripts = [calling(("write", {"path": "a.txt", "content": "new"})), [wait, "Ok."]]
+    await real.ask("Go.")
+    await decide(real, await asked(real))
+    done = (await real.until("tool_end"))["call"]
+    path = done["changes"][0]["path"]
+    await real.send("undo_change", session_id=real.session_id, call_id=done["call_id"], path=path)
+    await real.until("tool_end", lambda frame: frame["call"]["changes"][0]["undone"])
+    go.set()
+    await answered(real)
+    await real.open(real.session_id)
+    await real.until("history")
+    assert tools_of(real)[0]["changes"][0]["undone"]
+    assert not file.exists()
+
+
 async def test_a_rule_for_a_file_is_for_no_other(
     real: Client, upstream: Upstream, database_path: Path
 ) -> None:

@@ -67,7 +67,8 @@ def split_terms(query: str) -> list[str]:
 
     Raises InvalidQuery when it is empty.
     """
-    text = fold(query).strip()
+    # An accent alone folds to nothing; it is looked for as it is, and not found.
+    text = fold(query).strip() or query.strip()
     if not text:
         raise InvalidQuery("The search is empty. Give it at least one word.", "q")
     words = list(dict.fromkeys(_TERM.findall(text)))
