@@ -13,7 +13,7 @@ from fireside_agent.batches import batches
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import StorageError
 from fireside_agent.markdown_stream import StreamRenderer
-from fireside_agent.messages import Message, MessageStatus, Receipt, SamplingChoice, ToolCall
+from fireside_agent.messages import Message, MessageStatus, Receipt, SamplingChoice, ToolCall, call_of
 from fireside_agent.protocol import (
     ApprovalSettled,
     Blocks,
@@ -97,7 +97,7 @@ class RunningAnswer:
 
     def call(self, call_id: str) -> ToolCall:
         """One of the answer's calls as it is now."""
-        return next(call for call in self.message.tools if call.call_id == call_id)
+        return call_of(self.message, call_id)
 
     def put(self, call: ToolCall, frame: CallFrame) -> None:
         """Add a call or replace it, and tell of it."""

@@ -53,9 +53,13 @@ def _encoded(value: Any) -> bytes:
 
 def error_answer(status: int, code: str, message: str, param: str | None = None) -> Response:
     """An answer with an error in the shape that all of Fireside's routes use."""
+    return json_answer(error_body(status, code, message, param), status)
+
+
+def error_body(status: int, code: str, message: str, param: str | None = None) -> dict[str, Any]:
+    """The body of such an answer."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
-    error = {"message": message, "type": kind, "code": code, "param": param}
-    return json_answer({"error": error}, status)
+    return {"error": {"message": message, "type": kind, "code": code, "param": param}}
 
 
 def answer_errors(blueprint: Blueprint) -> None:

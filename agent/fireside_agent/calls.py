@@ -307,7 +307,7 @@ class CallDesk:
         # What has begun must be known to have begun, should Fireside end in the middle of it.
         await answer.put_stored(replace(answer.call(call_id), status="running"), ToolStart)
         show = partial(answer.show_output, call_id)
-        result = await tool.run(Call(call_id, self._conversation.id, arguments, self._facts(answer), show))
+        result = await tool.run(Call(call_id, self._conversation.id, arguments, show))
         ms = round((time.monotonic() - started) * 1000)
         call = replace(
             answer.call(call_id),

@@ -147,6 +147,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt that the running turn is to see at its next step."""
 
 
+def call_of(message: Message, call_id: str) -> ToolCall:
+    """The call of this id, which the message has."""
+    return next(call for call in message.tools if call.call_id == call_id)
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What the model is told in place of the messages up to `upto_id` on this branch; they stay."""
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from fireside_agent.attachments.store import MAX_PER_MESSAGE
 from fireside_agent.client_frames import Approval, AttachedFile, Prompt
 from fireside_agent.compaction import compact
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import AgentError, FrameRefusedError
-from fireside_agent.messages import Attachment, FileChange, Message, SessionSettings, ToolCall
+from fireside_agent.messages import Attachment, FileChange, Message, SessionSettings, call_of
 from fireside_agent.presets import check_settings
 from fireside_agent.protocol import Accepted, ToolEnd, TurnStatus
 from fireside_agent.queue import PromptQueue
@@ -30,7 +31,6 @@ from fireside_agent.waiting import to_the_end
 logger = logging.getLogger(__name__)
 
 MAX_PROMPT_CHARACTERS = 1_000_000
-MAX_ATTACHMENTS = 20
 
 
 def unknown_session(session_id: str) -> FrameRefusedError:
@@ -98,7 +98,7 @@ class LiveSession:
             raise unfinished_call(approval.call_id)
         if self._turn is None:
             raise FrameRefusedError("already_settled", "This call is not waiting for a decision any more.")
-        self._turn.rule(_call_of(message, approval.call_id), approval)
+        self._turn.rule(call_of(message, approval.call_id), approval)
 
     async def regenerate(self, message_id: str) -> None:
         """Ask a prompt again, for an answer beside those it has. Raises FrameRefusedError."""
@@ -154,14 +154,14 @@ class LiveSession:
 
     async def _undo_change(self, call_id: str, path: str) -> None:
         message = self.conversation.transcript.with_call(call_id)
-        call = _call_of(message, call_id) if message else None
+        call = call_of(message, call_id) if message else None
         change = next((c for c in call.changes if c.path == path and not c.undone), None) if call else None
         if message is None or call is None or change is None:
             raise FrameRefusedError("unknown_call", f"There is no change of {path!r} to undo.")
         undone = await asyncio.to_thread(self._undo, change)
         # Other changes of this answer may have come meanwhile.
         message = self.conversation.transcript[message.id]
-        call = _call_of(message, call_id)
+        call = call_of(message, call_id)
         call = replace(call, changes=[undone if other == change else other for other in call.changes])
         message = replace(message, tools=[call if c.call_id == call_id else c for c in message.tools])
         self.conversation.transcript.set(message)
@@ -276,9 +276,9 @@ class LiveSession:
             raise FrameRefusedError(
                 "not_possible", "A temporary chat takes no files: they would be stored on the disk."
             )
-        if len(files) > MAX_ATTACHMENTS:
+        if len(files) > MAX_PER_MESSAGE:
             raise FrameRefusedError(
-                "not_possible", f"A message can have {MAX_ATTACHMENTS} files; this one has {len(files)}."
+                "not_possible", f"A message can have {MAX_PER_MESSAGE} files; this one has {len(files)}."
             )
         known = {a.sha256: a for a in await self._services.attachments.find([f.sha256 for f in files])}
         missing = next((file.name for file in files if file.sha256 not in known), None)
@@ -359,10 +359,6 @@ def check_session_settings(settings: SessionSettings) -> None:
         check_settings(settings)
     except ValueError as error:
         raise FrameRefusedError("invalid_frame", str(error)) from error
-
-
-def _call_of(message: Message, call_id: str) -> ToolCall:
-    return next(call for call in message.tools if call.call_id == call_id)
 
 
 def _check_prompt(text: str, client_id: str, attached: bool) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from quart import Blueprint, Response, Websocket, websocket
 
 from fireside_agent.agent import Agent
+from fireside_agent.answers import error_answer
 from fireside_agent.client_frames import (
     Abort,
     Approval,
@@ -52,14 +53,9 @@ def create_blueprint(agent: Agent) -> Blueprint:
 
     @blueprint.get("/ws")
     async def refuse_plain_http() -> Response:  # pyright: ignore[reportUnusedFunction]
-        error = {
-            "message": "expected websocket",
-            "type": "invalid_request_error",
-            "code": "expected_websocket",
-            "param": None,
-        }
-        body = msgspec.json.encode({"error": error})
-        return Response(body, 426, {"Upgrade": "websocket"}, content_type="application/json")
+        response = error_answer(426, "expected_websocket", "expected websocket")
+        response.headers["Upgrade"] = "websocket"
+        return response
 
     return blueprint
 

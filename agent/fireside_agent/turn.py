@@ -22,6 +22,7 @@ from fireside_agent.prompts import PROMPT_VERSION, build_messages, in_force, sys
 from fireside_agent.protocol import StepStart, TurnEnd, TurnStart, TurnStatus
 from fireside_agent.question import Question
 from fireside_agent.services import Services, new_id
+from fireside_agent.settling import goes_on
 from fireside_agent.tools.tool import Spec
 from fireside_agent.waiting import to_the_end
 
@@ -127,7 +128,7 @@ class Turn:
         except asyncio.CancelledError:
             if self._stopped is None:
                 raise
-            if self._stopped == "interrupted" and _asks(self._current.message):
+            if self._stopped == "interrupted" and goes_on(self._current.message):
                 return None
             return Outcome(self._stopped)
         except AgentError as error:
@@ -236,10 +237,6 @@ class Turn:
 
 def unfinished_call(call_id: str) -> FrameRefusedError:
     return FrameRefusedError("unknown_call", f"There is no call {call_id!r} in this chat that asks.")
-
-
-def _asks(message: Message) -> bool:
-    return any(call.status == "asking" for call in message.tools)
 
 
 def _empty_answer(parent_id: str) -> Message:

@@ -9,6 +9,7 @@ import pytest
 
 from agent.harness import Client, Served, served_agent
 from agent.scripted import Upstream, scripted_upstream
+from agent.tooling import Bench
 
 
 @pytest.fixture
@@ -32,3 +33,8 @@ async def served(upstream: Upstream, database_path: Path) -> AsyncIterator[Serve
 async def client(served: Served) -> AsyncIterator[Client]:
     async with served.client() as connected:
         yield await connected.new_session()
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,25 +13,25 @@ import pytest
 
 from agent.harness import Client, served_agent
 from agent.scripted import Upstream, call_chunks
-from agent.test_loop import Bench, answered, calling, tools_of, with_tools
-from agent.test_real_tools import asked, decide
+from agent.tooling import (
+    Bench,
+    answered,
+    asked,
+    at_bench,
+    calling,
+    decide,
+    tools_of,
+    with_tools,
+)
 from agent.tools.web_servers import Site, local_settings, response, site
 
 NOTE = {"text": "harmless"}
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
-@pytest.fixture
-async def client(upstream: Upstream, database_path: Path, bench: Bench) -> Any:
-    async with (
-        served_agent(database_path, upstream.base_url, extra_tools=bench.tools) as served,
-        served.client() as connected,
-    ):
-        yield await with_tools(connected)
+async def client(upstream: Upstream, database_path: Path, bench: Bench) -> AsyncIterator[Client]:
+    async with at_bench(upstream, database_path, bench) as connected:
+        yield connected
 
 
 async def test_a_yes_to_one_call_is_none_to_another_of_the_same_id(

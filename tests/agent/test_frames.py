@@ -11,8 +11,14 @@ import pytest
 
 from agent.harness import Client, served_agent
 from agent.scripted import Upstream, reasoning_chunk
-from agent.test_loop import Bench, answered, calling, with_tools
-from agent.test_real_tools import asked, decide
+from agent.tooling import (
+    Bench,
+    answered,
+    asked,
+    calling,
+    decide,
+    with_tools,
+)
 
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "docs" / "protocol.schema.json").read_text("utf-8")

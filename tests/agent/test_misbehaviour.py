@@ -10,7 +10,12 @@ import pytest
 
 from agent.harness import Client, Frame, served_agent
 from agent.scripted import CUT, Step, Upstream, call_chunks
-from agent.test_loop import Bench, calling, tools_of, with_tools
+from agent.tooling import (
+    Bench,
+    calling,
+    tools_of,
+    with_tools,
+)
 from fireside_agent.provider import Patience
 
 QUICK = Patience(retries_after=(0.05, 0.05), first_within=0.6, next_within=0.4)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agent.harness import Client, Frame, served_agent
 from agent.scripted import Upstream, text_chunk
-from agent.test_loop import calling, tools_of
+from agent.tooling import (
+    asked,
+    calling,
+    decide,
+    tools_of,
+)
 from agent.tools.web_servers import Site, local_settings, response, site
 
 CHAINED = [
@@ -50,16 +54,6 @@ async def client(upstream: Upstream, database_path: Path, web: Site) -> AsyncIte
 @pytest.fixture
 def workspace(database_path: Path, client: Client) -> Path:
     return database_path.parent / "home" / "workspace"
-
-
-async def asked(client: Client) -> Frame:
-    return (await client.until("tool_approval_request"))["call"]
-
-
-async def decide(client: Client, call: Frame, decision: str = "allow", **fields: Any) -> None:
-    await client.send(
-        "approval", session_id=client.session_id, call_id=call["call_id"], decision=decision, **fields
-    )
 
 
 async def ended(client: Client) -> Frame:

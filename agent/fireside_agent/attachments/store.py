@@ -3,9 +3,7 @@
 import asyncio
 import errno
 import hashlib
-import os
 import re
-import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
@@ -17,6 +15,7 @@ from typing import TypeVar
 from fireside_agent.attachments.names import clean_name
 from fireside_agent.attachments.text import inspect
 from fireside_agent.errors import StorageError
+from fireside_agent.files import write_whole
 from fireside_agent.messages import Attachment
 from fireside_agent.store.database import Database, Work
 
@@ -206,16 +205,7 @@ class AttachmentStore:
                 return
         path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-        try:
-            descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_whole(path, data)
 
 
 def _rows(connection: sqlite3.Connection, hashes: Sequence[str]) -> list[Attachment]:

@@ -1,7 +1,6 @@
 """Our own format: one session as JSON with everything that belongs to it, attached files included."""
 
 import hashlib
-import secrets
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
@@ -11,6 +10,8 @@ import msgspec
 from fireside_agent.errors import AgentError
 from fireside_agent.export.records import MessageRecord, SessionRecord, Time, WholeSession
 from fireside_agent.messages import Attachment, Summary, ToolCall
+from fireside_agent.services import new_id
+from fireside_agent.settling import OPEN
 
 FORMAT = "fireside-session"
 VERSION = 1
@@ -97,9 +98,9 @@ def referred_to(messages: Iterable[MessageRecord]) -> list[Attachment]:
 
 def as_new(document: Document) -> WholeSession:
     """The session under new ids, nothing in it open: nobody works on what was running elsewhere."""
-    ids = {message.id: _new_id() for message in document.messages}
+    ids = {message.id: new_id() for message in document.messages}
     leaf = document.session.leaf_id or (document.messages[-1].id if document.messages else None)
-    session = msgspec.structs.replace(document.session, id=_new_id(), leaf_id=ids[leaf] if leaf else None)
+    session = msgspec.structs.replace(document.session, id=new_id(), leaf_id=ids[leaf] if leaf else None)
     return WholeSession(
         session=session,
         messages=[
@@ -111,14 +112,10 @@ def as_new(document: Document) -> WholeSession:
             for message in document.messages
         ],
         summaries=[
-            msgspec.structs.replace(summary, id=_new_id(), upto_id=ids[summary.upto_id])
+            msgspec.structs.replace(summary, id=new_id(), upto_id=ids[summary.upto_id])
             for summary in document.summaries
         ],
     )
-
-
-def _new_id() -> str:
-    return secrets.token_hex(12)
 
 
 def _settled(message: MessageRecord) -> MessageRecord:
@@ -130,7 +127,7 @@ def _settled(message: MessageRecord) -> MessageRecord:
 
 
 def _closed(call: ToolCall) -> ToolCall:
-    if call.status not in ("waiting", "asking", "running"):
+    if call.status not in OPEN:
         return call
     result = "\n".join(part for part in (call.result, LEFT_OPEN) if part)
     return msgspec.structs.replace(call, status="aborted", result=result, question=None, offers=[])

@@ -1,7 +1,6 @@
 """The vault's files: found, read with a cache, written atomically. All calls block: use them in a thread."""
 
 import os
-import secrets
 import stat
 import threading
 import time
@@ -11,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from fireside_agent.files import write_whole
 from fireside_agent.memory.articles import Article
 from fireside_agent.memory.errors import ArticleNotFound, InvalidName, VaultError, VaultUnusable
 from fireside_agent.memory.names import SUFFIX, Names, check_name
@@ -211,14 +211,4 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Put `data` in the file at `path`: afterwards all of it is there, or the old content."""
     with suppress(FileNotFoundError):
         mode = stat.S_IMODE(path.stat().st_mode)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_whole(path, data, mode)

@@ -18,11 +18,10 @@ A failure answers `{"error": {"message", "type", "code", "param"}}` with the sta
 and the hash with which that is accepted.
 """
 
-from typing import Any
-
 import msgspec
 from quart import Blueprint, Response, request
 
+from fireside_agent.answers import error_body, json_answer
 from fireside_agent.memory.articles import Article, Field
 from fireside_agent.memory.errors import InvalidQuery, ProposalConflict, VaultError
 from fireside_agent.memory.proposal import STATUSES, ProposalStatus
@@ -72,59 +71,59 @@ def create_blueprint(vault: Vault, proposals: Proposals) -> Blueprint:
 def _add_vault(blueprint: Blueprint, vault: Vault) -> None:
     @blueprint.get("/status")
     async def status() -> Response:
-        return _json(await vault.status())
+        return json_answer(await vault.status())
 
     @blueprint.get("/list")
     async def list_articles() -> Response:
-        return _json({"articles": await vault.summaries()})
+        return json_answer({"articles": await vault.summaries()})
 
     @blueprint.get("/search")
     async def search() -> Response:
-        return _json(await vault.search(_argument("q")))
+        return json_answer(await vault.search(_argument("q")))
 
     @blueprint.get("/article")
     async def article() -> Response:
         found = await vault.read(_argument("name"))
         fresh = request.if_none_match.contains_weak(found.hash)
-        response = Response(status=304) if fresh else _json(_article(found))
+        response = Response(status=304) if fresh else json_answer(_article(found))
         response.set_etag(found.hash)
         response.headers["Cache-Control"] = "private, no-cache"
         return response
 
     @blueprint.get("/links")
     async def links() -> Response:
-        return _json(await vault.links(_argument("name")))
+        return json_answer(await vault.links(_argument("name")))
 
     @blueprint.get("/history")
     async def history() -> Response:
-        return _json({"commits": await vault.history(_argument("name"))})
+        return json_answer({"commits": await vault.history(_argument("name"))})
 
     @blueprint.get("/diff")
     async def diff() -> Response:
-        return _json({"diff": await vault.diff(_argument("name"), request.args.get("commit") or None)})
+        return json_answer({"diff": await vault.diff(_argument("name"), request.args.get("commit") or None)})
 
     @blueprint.post("/init")
     async def init() -> Response:
-        return _json(await vault.init())
+        return json_answer(await vault.init())
 
 
 def _add_proposals(blueprint: Blueprint, proposals: Proposals) -> None:
     @blueprint.get("/proposals")
     async def list_proposals() -> Response:
-        return _json({"proposals": await proposals.of_status(_status())})
+        return json_answer({"proposals": await proposals.of_status(_status())})
 
     @blueprint.post("/proposals/<proposal_id>/accept")
     async def accept(proposal_id: str) -> Response:
         body = _acceptance(await request.get_data())
-        return _json(await proposals.accept(proposal_id, body.text, body.before_hash))
+        return json_answer(await proposals.accept(proposal_id, body.text, body.before_hash))
 
     @blueprint.post("/proposals/<proposal_id>/drop")
     async def drop(proposal_id: str) -> Response:
-        return _json(await proposals.drop(proposal_id))
+        return json_answer(await proposals.drop(proposal_id))
 
     @blueprint.post("/proposals/<proposal_id>/undo")
     async def undo(proposal_id: str) -> Response:
-        return _json(await proposals.undo(proposal_id))
+        return json_answer(await proposals.undo(proposal_id))
 
 
 def _status() -> ProposalStatus | None:
@@ -164,14 +163,7 @@ def _article(article: Article) -> ArticleAnswer:
 
 
 async def _answer_error(error: VaultError) -> Response:
-    kind = "server_error" if error.status >= 500 else "invalid_request_error"
-    body: dict[str, Any] = {
-        "error": {"message": str(error), "type": kind, "code": error.code, "param": error.param}
-    }
+    body = error_body(error.status, error.code, str(error), error.param)
     if isinstance(error, ProposalConflict):
         body |= {"diff": error.diff, "before_hash": error.before_hash}
-    return _json(body, error.status)
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, content_type="application/json")
+    return json_answer(body, error.status)

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-import msgspec
 from quart import Blueprint, Response, request
 from werkzeug.datastructures import MultiDict
 
+from fireside_agent.answers import error_answer, json_answer
 from fireside_agent.errors import StorageError
 from fireside_agent.messages import Role
 from fireside_agent.search.results import (
@@ -49,12 +49,12 @@ async def _respond(searcher: Searcher, kinds: Sequence[Kind]) -> Response:
             client=parameters.get("client") or None,
         )
     except InvalidSearchError as error:
-        return _refuse(400, "invalid_request_error", "invalid_value", str(error), error.param)
+        return error_answer(400, "invalid_value", str(error), error.param)
     except SupersededError as error:
-        return _refuse(409, "invalid_request_error", "superseded", str(error), None)
+        return error_answer(409, "superseded", str(error))
     except StorageError as error:
-        return _refuse(503, "server_error", "storage_failed", str(error), None)
-    return Response(msgspec.json.encode(answer), content_type="application/json")
+        return error_answer(503, "storage_failed", str(error))
+    return json_answer(answer)
 
 
 def read_search(parameters: "MultiDict[str, str]", kinds: Sequence[Kind]) -> Search:
@@ -124,8 +124,3 @@ def _limit(parameters: "MultiDict[str, str]") -> int:
     if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MAX_LIMIT and len(value) < 9):
         raise InvalidSearchError("limit", f"limit must be a number from 1 to {MAX_LIMIT}, not {value!r}.")
     return int(value)
-
-
-def _refuse(status: int, type_: str, code: str, message: str, param: str | None) -> Response:
-    error = {"message": message, "type": type_, "code": code, "param": param}
-    return Response(msgspec.json.encode({"error": error}), status, content_type="application/json")

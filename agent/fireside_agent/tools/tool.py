@@ -59,7 +59,6 @@ class Call:
     id: str
     session_id: str
     arguments: Arguments
-    facts: ChatFacts
     show: Callable[[str], None]
 
 

@@ -19,7 +19,6 @@ from quart import Quart
 
 from agent.attachments.test_text import png
 from agent.scripted import serving
-from fireside_agent.attachments import store as store_module
 from fireside_agent.attachments.names import clean_name
 from fireside_agent.attachments.routes import create_blueprint
 from fireside_agent.attachments.store import KEPT_SECONDS, MAX_BYTES, AttachmentStore
@@ -206,7 +205,7 @@ async def test_a_full_disk_leaves_nothing(
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(store_module.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="the disk is full; free some space"):
         await store.add(b"x", "a")
     assert (files(folder), await rows(database)) == ([], [])

@@ -23,7 +23,7 @@ def tools(vault: Vault, proposals: Proposals) -> dict[str, Tool]:
 
 async def run(tool: Tool, **arguments: Any) -> str:
     jsonschema.validate(arguments, tool.parameters)
-    result = await tool.run(Call("call-1", "session-1", arguments, ChatFacts(), lambda text: None))
+    result = await tool.run(Call("call-1", "session-1", arguments, lambda text: None))
     assert result.ok
     return result.text
 
@@ -140,7 +140,7 @@ async def test_propose_adds_at_the_end_or_begins_an_article(
     (proposal,) = await proposals.of_status("open")
     assert proposal.after == "one\n\ntwo\n"
     await proposals.drop(proposal.id)
-    call = Call("c2", "session-1", {"article": "New", "text": "# New\n"}, ChatFacts(), lambda text: None)
+    call = Call("c2", "session-1", {"article": "New", "text": "# New\n"}, lambda text: None)
     await tools["propose"].run(call)
     (proposal,) = await proposals.of_status("open")
     assert (proposal.before, proposal.after) == (None, "# New\n")
@@ -164,6 +164,6 @@ async def test_propose_stores_and_writes_nothing(
         ("revise", {"passage": "absent", "replacement": "x", "reason": "r"}),
         ("revise", {"passage": "one", "replacement": "one", "reason": "r"}),
     ):
-        call = Call("other", "session-1", {"article": "A", **arguments}, ChatFacts(), lambda text: None)
+        call = Call("other", "session-1", {"article": "A", **arguments}, lambda text: None)
         with pytest.raises(ToolError):
             await tools[tool].run(call)

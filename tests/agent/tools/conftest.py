@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fireside_agent.tools.journal import Journal
-from fireside_agent.tools.tool import Call, ChatFacts, Tool, ToolResult
+from fireside_agent.tools.tool import Call, Tool, ToolResult
 from fireside_agent.tools.workspace import Workspace
 
 Run = Callable[..., Coroutine[Any, Any, ToolResult]]
@@ -61,6 +61,6 @@ def run() -> Run:
     async def run_tool(
         tool: Tool, show: Callable[[str], None] = lambda _: None, **arguments: Any
     ) -> ToolResult:
-        return await tool.run(Call("call_1", "session_1", arguments, ChatFacts(), show))
+        return await tool.run(Call("call_1", "session_1", arguments, show))
 
     return run_tool

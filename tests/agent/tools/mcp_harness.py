@@ -17,7 +17,7 @@ import psutil
 
 from fireside_agent.tools.mcp.faults import Limits
 from fireside_agent.tools.mcp.servers import McpServers, ServerState
-from fireside_agent.tools.tool import Call, ChatFacts, Tool, ToolResult
+from fireside_agent.tools.tool import Call, Tool, ToolResult
 
 PROGRAM = Path(__file__).with_name("mcp_server.py")
 PATIENCE_S = 20.0
@@ -60,7 +60,7 @@ def state(servers: McpServers, name: str = "demo") -> ServerState:
 
 async def call(tool: Tool, shown: list[str] | None = None, **arguments: Any) -> ToolResult:
     show = shown.append if shown is not None else lambda text: None
-    return await tool.run(Call("call", "session", arguments, ChatFacts(), show))
+    return await tool.run(Call("call", "session", arguments, show))
 
 
 def gone(*pids: int) -> bool:

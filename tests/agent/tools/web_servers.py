@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any
 
-from fireside_agent.tools.tool import Call, ChatFacts, Tool, ToolResult
+from fireside_agent.tools.tool import Call, Tool, ToolResult
 from fireside_agent.tools.web import Opening, WebSettings
 
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -131,4 +131,4 @@ def local_settings(running: Site, *hosts: str, **changes: Any) -> WebSettings:
 
 
 async def run_tool(tool: Tool, **arguments: Any) -> ToolResult:
-    return await tool.run(Call("call-1", "session-1", arguments, ChatFacts(), lambda _: None))
+    return await tool.run(Call("call-1", "session-1", arguments, lambda _: None))

@@ -1,8 +1,6 @@
 """`mcp.json`: which MCP servers there are, in the form that other programs use as well."""
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -11,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from fireside_agent.errors import AgentError
+from fireside_agent.files import write_whole
 
 Transport = Literal["stdio", "http"]
 
@@ -135,23 +134,9 @@ class ConfigFile:
         path = self.path.resolve()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_private(path, text.encode(errors="surrogatepass"))
+            write_whole(path, text.encode(errors="surrogatepass"))  # for the owner alone: it may hold keys
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}.") from error
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    """All of `data` or what was there before, readable only for the owner: it may hold keys."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _check_url(url: str) -> None:

@@ -12,9 +12,7 @@ from fireside_agent.tools.tool import (
     Call,
     ChatFacts,
     Preview,
-    Risk,
     Subject,
-    Tool,
     ToolError,
     ToolResult,
 )
@@ -25,9 +23,8 @@ from fireside_agent.tools.web.address import (
     redirected,
     same_address,
 )
-from fireside_agent.tools.web.guard import Guard
+from fireside_agent.tools.web.base import WebTool, host_of
 from fireside_agent.tools.web.readable import cleaned, framed, readable_html
-from fireside_agent.tools.web.settings import WebSettings
 from fireside_agent.tools.web.transfer import Body, decode_text, read_body
 
 if TYPE_CHECKING:
@@ -63,7 +60,7 @@ class Page:
     body: Body
 
 
-class WebFetch(Tool):
+class WebFetch(WebTool):
     """Fetch a page and give its readable text."""
 
     name: ClassVar[str] = "web_fetch"
@@ -81,15 +78,11 @@ class WebFetch(Tool):
         "required": ["url"],
         "additionalProperties": False,
     }
-    risk: ClassVar[Risk] = "send"
-
-    def __init__(self, guard: Guard, settings: WebSettings) -> None:
-        self._guard = guard
-        self._settings = settings
+    carries: ClassVar[str] = "a request"
 
     def question(self, arguments: Arguments, facts: ChatFacts) -> str | None:
-        if facts.local:
-            return "Content of this machine is in this chat, and a request could carry it away."
+        if (why := super().question(arguments, facts)) is not None:
+            return why
         try:
             address = parse_address(arguments["url"])
         except BlockedError:
@@ -99,10 +92,7 @@ class WebFetch(Tool):
         return "Nobody typed this address in this chat, and no search returned it."
 
     def subject(self, arguments: Arguments) -> Subject:
-        try:
-            return Subject(host=parse_address(arguments["url"]).host)
-        except BlockedError:
-            return Subject()
+        return host_of(arguments["url"])
 
     async def preview(self, arguments: Arguments) -> Preview:
         # The host is not resolved yet: asking for a name already tells others about it.

@@ -7,19 +7,15 @@ from fireside_agent.tools.tool import (
     Arguments,
     BlockedError,
     Call,
-    ChatFacts,
     Preview,
-    Risk,
     Subject,
-    Tool,
     ToolError,
     ToolResult,
 )
 from fireside_agent.tools.web.address import parse_address
-from fireside_agent.tools.web.guard import Guard
+from fireside_agent.tools.web.base import WebTool, host_of
 from fireside_agent.tools.web.providers import Hit, Provider, SearchRequest, make_provider
 from fireside_agent.tools.web.readable import framed, one_line
-from fireside_agent.tools.web.settings import WebSettings
 from fireside_agent.tools.web.transfer import decode_text, read_body
 
 DEFAULT_COUNT, MAX_COUNT = 5, 10
@@ -27,7 +23,7 @@ MAX_QUERY_CHARACTERS = 400
 TITLE_CHARACTERS, SNIPPET_CHARACTERS = 150, 400
 
 
-class WebSearch(Tool):
+class WebSearch(WebTool):
     """Search the web."""
 
     name: ClassVar[str] = "web_search"
@@ -46,22 +42,10 @@ class WebSearch(Tool):
         "required": ["query"],
         "additionalProperties": False,
     }
-    risk: ClassVar[Risk] = "send"
-
-    def __init__(self, guard: Guard, settings: WebSettings) -> None:
-        self._guard = guard
-        self._settings = settings
-
-    def question(self, arguments: Arguments, facts: ChatFacts) -> str | None:
-        if facts.local:
-            return "Content of this machine is in this chat, and a search could carry it away."
-        return None
+    carries: ClassVar[str] = "a search"
 
     def subject(self, arguments: Arguments) -> Subject:
-        try:
-            return Subject(host=parse_address(self._settings.search_address).host)
-        except BlockedError:
-            return Subject()
+        return host_of(self._settings.search_address)
 
     async def preview(self, arguments: Arguments) -> Preview:
         provider = make_provider(self._settings)

@@ -9,17 +9,13 @@ import msgspec
 from fireside_agent.tools.tool import (
     Arguments,
     Call,
-    ChatFacts,
     Preview,
-    Risk,
     Subject,
-    Tool,
     ToolError,
     ToolResult,
 )
 from fireside_agent.tools.web.address import parse_address
-from fireside_agent.tools.web.guard import Guard
-from fireside_agent.tools.web.settings import WebSettings
+from fireside_agent.tools.web.base import WebTool, host_of
 from fireside_agent.tools.web.transfer import read_body
 
 T = TypeVar("T")
@@ -78,7 +74,7 @@ class Forecast(msgspec.Struct, frozen=True):
     daily: Daily
 
 
-class Weather(Tool):
+class Weather(WebTool):
     """Asks two services of Open-Meteo: where a place is, and what it is like there."""
 
     name: ClassVar[str] = "weather"
@@ -89,19 +85,10 @@ class Weather(Tool):
         "required": ["city"],
         "additionalProperties": False,
     }
-    risk: ClassVar[Risk] = "send"
-
-    def __init__(self, guard: Guard, settings: WebSettings) -> None:
-        self._guard = guard
-        self._settings = settings
-
-    def question(self, arguments: Arguments, facts: ChatFacts) -> str | None:
-        if facts.local:
-            return "Content of this machine is in this chat, and a place's name could carry it away."
-        return None
+    carries: ClassVar[str] = "a place's name"
 
     def subject(self, arguments: Arguments) -> Subject:
-        return Subject(host=parse_address(self._settings.places_url).host)
+        return host_of(self._settings.places_url)
 
     async def preview(self, arguments: Arguments) -> Preview:
         host = parse_address(self._settings.places_url).authority
