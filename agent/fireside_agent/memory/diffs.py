@@ -4,6 +4,8 @@ import difflib
 import hashlib
 import json
 
+from fireside_agent.tools.diffs import lines_of, with_newline
+
 
 def text_hash(text: str) -> str:
     """SHA-256 of the text as it lies on disk."""
@@ -13,17 +15,8 @@ def text_hash(text: str) -> str:
 def unified_diff(before: str | None, after: str, path: str) -> str:
     """From `before` (None: there is no file) to `after`; empty where both are the same."""
     old = "/dev/null" if before is None else _header(f"a/{path}")
-    lines = difflib.unified_diff(_lines(before or ""), _lines(after), old, _header(f"b/{path}"))
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
-    )
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their ends; only a line feed ends one, as for git."""
-    lines = text.split("\n")
-    last = lines.pop()
-    return [f"{line}\n" for line in lines] + ([last] if last else [])
+    lines = difflib.unified_diff(lines_of(before or ""), lines_of(after), old, _header(f"b/{path}"))
+    return "".join(map(with_newline, lines))
 
 
 def _header(path: str) -> str:

@@ -24,14 +24,20 @@ def unified_diff(path: str, before: bytes | None, after: bytes | None) -> str:
     header.append(f"+++ {path if after is not None else '/dev/null'}\n")
     if b"\0" in old or b"\0" in new:
         return "".join(header) + f"Binary content: {len(old):,} bytes before, {len(new):,} after.\n"
-    return "".join([*header, *_hunks(_lines(old), _lines(new))])
+    return "".join(
+        [*header, *_hunks(*(lines_of(content.decode(errors="replace")) for content in (old, new)))]
+    )
 
 
-def _lines(content: bytes) -> list[str]:
-    """Lines end at a newline and nothing else, unlike with `str.splitlines`."""
-    lines = [line + "\n" for line in content.decode(errors="replace").split("\n")]
-    last = lines.pop().removesuffix("\n")
-    return [*lines, last] if last else lines
+def lines_of(text: str) -> list[str]:
+    """Lines with their ends. They end at a newline and nothing else, unlike with `str.splitlines`."""
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
+
+
+def with_newline(line: str) -> str:
+    """A line of a diff; where the file's last line has no newline, that is said as `diff` does."""
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
@@ -41,7 +47,7 @@ def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
         lines, first = _trimmed(old, new)
     for line in lines:
         shifted = _HUNK.sub(lambda hunk: _shift(hunk, first), line) if line.startswith("@@") else line
-        yield shifted if shifted.endswith("\n") else f"{shifted}\n\\ No newline at end of file\n"
+        yield with_newline(shifted)
 
 
 def _trimmed(old: list[str], new: list[str]) -> tuple[list[str], int]:
