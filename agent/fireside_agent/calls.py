@@ -115,10 +115,9 @@ class CallDesk:
         """
         for wanted in asked:
             tool = self._toolbox.registry.get(wanted.name)
-            # Servers count their calls from 0 in every answer; a decision is about one call alone.
-            known = self._conversation.transcript.with_call(wanted.id) is not None
             call = ToolCall(
-                call_id=f"call_{new_id()}" if known else wanted.id,
+                # Not the server's, which may count from 0 in every answer: a decision is about one call.
+                call_id=f"call_{new_id()}",
                 name=wanted.name,
                 arguments=wanted.arguments,
                 status="waiting",

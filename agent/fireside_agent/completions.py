@@ -1,6 +1,5 @@
 """What the agent reads of OpenAI's streamed chat completions, with Fireside's additions to them."""
 
-from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
@@ -151,7 +150,7 @@ class CallCollector:
     """Puts the pieces of calls together.
 
     A server may leave out indices or ids, or use one id twice: a piece with a name where its index has
-    one, or with another id than its index has, begins a new call, and every call gets an id of its own.
+    one, or with another id than its index has, begins a new call. The ids serve for nothing else.
     """
 
     def __init__(self) -> None:
@@ -167,16 +166,9 @@ class CallCollector:
         current[2].append(name)
         current[3].append(arguments)
 
-    def calls(self, new_id: Callable[[], str]) -> list[tuple[str, str, str]]:
-        """Id, name and arguments of each; `new_id` makes ids where they are missing or not unique."""
-        seen: set[str] = set()
-        found: list[tuple[str, str, str]] = []
-        for _, call_id, names, arguments in self._parts:
-            whole_id = _whole(call_id)
-            own = whole_id if whole_id and whole_id not in seen else new_id()
-            seen.add(own)
-            found.append((own, _whole("".join(names)), _whole("".join(arguments))))
-        return found
+    def calls(self) -> list[tuple[str, str]]:
+        """Name and arguments of each, in the order in which they began."""
+        return [(_whole("".join(names)), _whole("".join(arguments))) for *_, names, arguments in self._parts]
 
     def _find(self, piece: CallDelta, name: str) -> tuple[int | None, str, list[str], list[str]] | None:
         for part in reversed(self._parts):

@@ -6,7 +6,6 @@ because the request asks for them with `return_progress`; a server that ignores 
 
 import asyncio
 import json
-import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import aclosing, contextmanager, suppress
@@ -86,7 +85,6 @@ class AnswerReasoning:
 class AskedCall:
     """A call that the model wants; `arguments` is JSON if the model is right."""
 
-    id: str
     name: str
     arguments: str
 
@@ -294,7 +292,7 @@ async def _events(stream: AsyncIterator[object]) -> AsyncGenerator[AnswerEvent]:
         yield AnswerText(text)
     if finish_reason is None:
         raise PassingError("The model server closed the stream before the answer had ended.")
-    if whole := [AskedCall(*call) for call in calls.calls(lambda: f"call_{secrets.token_hex(8)}")]:
+    if whole := [AskedCall(*call) for call in calls.calls()]:
         yield AnswerCalls(whole)
     yield AnswerEnd(make_receipt(model, finish_reason, usage))
 
