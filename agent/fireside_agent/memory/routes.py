@@ -146,7 +146,7 @@ def _acceptance(data: str | bytes) -> Acceptance:
     except msgspec.ValidationError as error:
         field = str(error).rpartition("$.")[2].rstrip("`") if "$." in str(error) else None
         raise InvalidQuery(f"The body is not what this route takes: {error}.", field) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidQuery(f"The body is not JSON: {error}.") from error
 
 

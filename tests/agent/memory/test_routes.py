@@ -190,6 +190,7 @@ async def test_a_conflict_carries_the_diff_of_now(client: Client, vault: Vault, 
     [
         (b"{", None),
         (b"\xff", None),
+        (b'{"x": ' + b"[" * 200_000, None),
         (b"[]", None),
         (b'{"text": 1}', "text"),
         (b'{"before_hash": []}', "before_hash"),
