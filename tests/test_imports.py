@@ -21,18 +21,20 @@ ROOTS = {"fireside": ROOT / "server", "fireside_agent": ROOT / "agent"}
 ARROWS: dict[str, set[str]] = {
     "http": set(),
     "wire": set(),
+    "xgr": set(),
     "paths": set(),
     "config": {"paths"},
     "instance": {"paths"},
-    "text": {"http"},
+    "text": {"http", "xgr"},
     "catalog": {"http", "paths"},
     "engine": {"http", "wire", "catalog"},
-    "core": {"wire", "catalog"},
+    "core": {"wire", "catalog", "xgr"},
     "api": {"http", "text", "engine", "wire"},
     "web": {"http", "engine", "catalog"},
+    "connect": {"http"},
 }
 # These build and start the app out of the parts above and of one another; nobody else imports them.
-WIRING = {"app", "runtime", "serve", "cli", "memory_cli"}
+WIRING = {"app", "runtime", "serve", "serve_options", "cli", "connect_cli", "memory_cli"}
 # A process of its own: nobody imports it.
 APART = {"core"}
 
@@ -40,8 +42,12 @@ APART = {"core"}
 MAY_IMPORT = {
     "mlx": ("fireside.core", "fireside.jobs.workers"),
     "mlx_lm": ("fireside.core", "fireside.jobs.workers", "fireside.text"),
+    "xgrammar": ("fireside.xgr",),
 }
 SLOW = ("mlx", "mlx_lm", "transformers", "xgrammar", "openai", "mcp")
+
+# These run with an environment of their own.
+PROGRAMS = ROOT / "tests" / "clients" / "programs"
 
 MAX_LINES = 400
 GENERATED = ROOT / "frontend" / "js" / "protocol.d.ts"
@@ -133,7 +139,8 @@ def test_a_file_stays_small_enough_to_read() -> None:
 def test_what_is_imported_is_declared(folder: str) -> None:
     """A package that is only there because another one needs it may be gone with that one's next release."""
     here = {path.stem for path in [*ROOT.glob("scripts/*"), *ROOT.glob("tests/*")]}
-    imported = {name.split(".")[0] for file in (ROOT / folder).rglob("*.py") for name in imports(file)}
+    files = [file for file in (ROOT / folder).rglob("*.py") if PROGRAMS not in file.parents]
+    imported = {name.split(".")[0] for file in files for name in imports(file)}
     foreign = imported - here - ROOTS.keys() - sys.stdlib_module_names
     origins = packages_distributions()
     if folder == "scripts":

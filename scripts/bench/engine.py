@@ -19,6 +19,7 @@ from pathlib import Path
 from bench.decode import measure_decode
 from bench.fairness import measure_join, measure_priority, measure_steady
 from bench.gpu import SHAPES, measure_gpu
+from bench.grammar import measure_grammar
 from bench.load import measure_page, measure_queue
 from bench.prompts import measure_shared, measure_turns
 from bench.report import Table, publish
@@ -49,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     decode.add_argument("--rows", type=int, nargs="+", default=[1, 4, 8])
     decode.add_argument("--seconds", type=float, default=3.0, help="of one measurement, roughly")
     decode.add_argument("--ignore-token", type=int, help="an end token that is never drawn, on both sides")
+    grammar = command("grammar", lambda o, s: measure_grammar(s, o.rows, o.seconds, o.ignore_token))
+    grammar.add_argument("--rows", type=int, nargs="+", default=[4])
+    grammar.add_argument("--seconds", type=float, default=4.0, help="of one measurement, roughly")
+    grammar.add_argument("--ignore-token", type=int, help="an end token that is never drawn")
     turns = command("turns", lambda o, s: measure_turns(s, o.tokens))
     turns.add_argument("--tokens", type=int, default=1500)
     join = command("join", lambda o, s: measure_join(s, o.tokens))

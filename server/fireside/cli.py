@@ -19,8 +19,10 @@ from fireside.config import (
     ServeConfig,
     parse_size,
 )
+from fireside.connect_cli import connect
 from fireside.memory_cli import memory
 from fireside.paths import Home
+from fireside.serve_options import mlx_lm_options, understand
 
 
 class _DefaultsToServe(click.Group):
@@ -88,6 +90,41 @@ def main() -> None:
     multiple=True,
     metavar="NAME",
     help="A further host name under which Fireside may be asked. Repeatable.",
+)
+@click.option(
+    "--api-key",
+    "api_key",
+    multiple=True,
+    metavar="KEY|@FILE",
+    help="A key that opens Fireside; with one, everybody needs one. @FILE: one key a line, in a file of mode "
+    "0600, which other programs cannot see as they can see KEY. Repeatable; also FIRESIDE_API_KEY.",
+)
+@click.option(
+    "--api-key-file",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The same as --api-key @FILE. Repeatable.",
+)
+@click.option(
+    "--require-key",
+    is_flag=True,
+    help="Demand a key, or a link for the page, on this machine too; keys can be created in the page.",
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Serve https with this certificate and its chain (PEM); goes with --tls-key.",
+)
+@click.option(
+    "--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's key (PEM)."
+)
+@click.option(
+    "--allow-origin",
+    multiple=True,
+    metavar="ORIGIN",
+    help="An origin whose pages may use /v1, such as http://localhost:3000. Repeatable.",
 )
 @click.option(
     "--temperature",
@@ -180,19 +217,36 @@ def main() -> None:
     is_flag=True,
     help="Put the texts of prompts and answers into the request log, FIRESIDE_HOME/logs/requests.jsonl.",
 )
-def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
+@mlx_lm_options
+def serve(
+    no_open: bool,
+    allow_host: tuple[str, ...],
+    allow_origin: tuple[str, ...],
+    api_key: tuple[str, ...],
+    api_key_file: tuple[Path, ...],
+    **options: Any,
+) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
+    understood = understand(options)
     config = ServeConfig(
         home=Home.from_environment(),
         open_browser=not no_open,
         allow_hosts=allow_host,
+        allow_origins=_origins((*allow_origin, *understood.origins)),
+        api_keys=_api_keys(api_key, api_key_file),
         lane_debug=os.environ.get("FIRESIDE_LANE_DEBUG") == "1",
         agent_debug=os.environ.get("FIRESIDE_PI_DEBUG") == "1",
-        **options,
+        **understood.options,
     )
+    if (config.tls_cert is None) != (config.tls_key is None):
+        raise click.UsageError("--tls-cert and --tls-key go together.")
+    if config.tls_cert is not None and config.unix_socket is not None:
+        raise click.UsageError("--tls-cert is for TCP; a Unix socket needs no https.")
 
     from fireside.api.upstream import UpstreamError
     from fireside.http.listening import CannotListen, Listener
+    from fireside.http.private_files import UnsafeFile
+    from fireside.http.tls import BadCertificate
     from fireside.instance import AlreadyRunning
     from fireside.serve import open_browser, run
     from fireside_agent.errors import AgentError
@@ -203,17 +257,84 @@ def serve(no_open: bool, allow_host: tuple[str, ...], **options: Any) -> None:
         click.echo(f"Fireside {__version__} at {listener.shown}  (Ctrl-C stops it)")
         if sizes := _sizes_as_understood(config):
             click.echo(sizes)
+        for note in understood.notes:
+            click.echo(f"  {note}")
+        if listener.link:
+            click.echo(
+                f"  Open the page with {listener.link}\n  (works once, for ten minutes; "
+                "`fireside login` prints another)"
+            )
         if wants_browser and listener.url:
-            open_browser(listener.url)
+            open_browser(listener.link or f"{listener.url}/#/chat")
 
     try:
         run(config, announce)
     except AlreadyRunning as error:
         if wants_browser and error.holder.address and error.holder.address.startswith("http"):
-            open_browser(error.holder.address)
+            open_browser(_page_of(error.holder.address, config.home))
         raise click.ClickException(str(error)) from error
-    except (CannotListen, UpstreamError, AgentError) as error:
+    except (CannotListen, BadCertificate, UnsafeFile, UpstreamError, AgentError) as error:
         raise click.ClickException(str(error)) from error
+
+
+@main.command()
+@click.option(
+    "--url",
+    metavar="URL",
+    help="The address to begin the link with, such as that of a proxy. Default: where Fireside listens.",
+)
+def login(url: str | None) -> None:
+    """Print a link that opens the page of the running Fireside in a browser, once and within ten minutes."""
+    from fireside.http.login import login_link
+    from fireside.http.private_files import UnsafeFile
+    from fireside.instance import running
+
+    home = Home.from_environment()
+    holder = running(home.lock)
+    if holder is None:
+        raise click.ClickException(f"No Fireside runs in {home.root}; start it with: fireside serve")
+    if not home.login_secret.exists():
+        where = f": open {holder.address}" if holder.address else ""
+        raise click.ClickException(f"The Fireside in {home.root} needs no login{where}")
+    base = url or holder.address
+    if base is None or not base.startswith("http"):
+        raise click.ClickException("Fireside has no address that a browser can open; say one with --url.")
+    try:
+        click.echo(login_link(base, home.login_secret))
+    except UnsafeFile as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _page_of(address: str, home: Home) -> str:
+    """What opens the page of the Fireside that runs at an address."""
+    from fireside.http.login import login_link
+    from fireside.http.private_files import UnsafeFile
+
+    try:
+        return login_link(address, home.login_secret)
+    except UnsafeFile:
+        return f"{address}/#/chat"
+
+
+def _api_keys(values: tuple[str, ...], files: tuple[Path, ...]) -> tuple[str, ...]:
+    from fireside.http.key_flags import read_key_flags
+    from fireside.http.private_files import UnsafeFile
+
+    # Taken out of the environment, so that no program that Fireside starts finds it there.
+    given = os.environ.pop("FIRESIDE_API_KEY", "")
+    try:
+        return read_key_flags((*values, given) if given else values, files)
+    except (UnsafeFile, ValueError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
+    from fireside.http.cors import parse_origin
+
+    try:
+        return tuple(parse_origin(value) for value in values)
+    except ValueError as error:
+        raise click.UsageError(f"--allow-origin: {error}") from error
 
 
 def _sizes_as_understood(config: ServeConfig) -> str:
@@ -233,6 +354,7 @@ def _sizes_as_understood(config: ServeConfig) -> str:
     return f"  {', '.join(words)}" if words else ""
 
 
+main.add_command(connect)
 main.add_command(memory)
 
 

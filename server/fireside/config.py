@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fireside.paths import Home
 
@@ -14,6 +17,7 @@ DEFAULT_PORT = 8080
 MAX_ROWS = 8
 MAX_STEPS = 25
 MAX_QUEUE = 256
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 _SIZE = re.compile(r"(?P<number>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[a-z]*)", re.IGNORECASE)
 _POWERS = {prefix: power for power, prefix in enumerate(("", "k", "m", "g", "t"))}
@@ -45,8 +49,15 @@ class ServeConfig:
         open_browser: where there is a terminal, and so a person.
         upstream: an OpenAI-compatible server to use instead of a core of our own.
         allow_hosts: further names that a `Host` header may have.
+        api_keys: that open `/v1` and all else; with one, or with `require_key`, everybody needs one.
+        allow_origins: of pages that may use `/v1` beside our own.
+        tls_cert, tls_key: PEM files of the public address; both or none.
         memory_budget, kv_budget, prompt_cache: bytes; None: what the machine has. A cache of 0 is off.
-        temperature, top_p, top_k, max_tokens, thinking: where a request says nothing; None: the model.
+        temperature, top_p, top_k, min_p, max_tokens, thinking: where a request says nothing; None: the
+            model.
+        chat_template: in Jinja, instead of the model's own.
+        chat_template_args: values for the template, where a request does not set them.
+        log_level: of what is told on standard error, one of `LOG_LEVELS`.
         log_prompts: whether the request log has the texts of prompts and answers.
         lane_debug: tell on standard error which lane each request takes, and why.
         agent_debug: tell on standard error what the agent's turns do.
@@ -65,19 +76,43 @@ class ServeConfig:
     open_browser: bool = True
     upstream: str | None = None
     allow_hosts: tuple[str, ...] = ()
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    require_key: bool = False
+    allow_origins: tuple[str, ...] = ()
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     memory_budget: int | None = None
     kv_budget: int | None = None
     prompt_cache: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    min_p: float | None = None
     max_tokens: int | None = None
     thinking: bool | None = None
+    chat_template: str | None = None
+    chat_template_args: Mapping[str, Any] = field(default_factory=dict[str, Any])
     max_rows: int = MAX_ROWS
     max_queue: int = MAX_QUEUE
+    log_level: str = "WARNING"
     log_prompts: bool = False
     lane_debug: bool = False
     agent_debug: bool = False
     workspace: tuple[Path, ...] = ()
     max_steps: int = MAX_STEPS
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the public address."""
+        if self.unix_socket is not None or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def needs_keys(self) -> bool:
+        """Whether a request must come with a key."""
+        return bool(self.api_keys) or self.require_key or not self.is_local

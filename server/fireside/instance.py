@@ -71,6 +71,19 @@ class InstanceLock:
             self._file = None
 
 
+def running(path: Path) -> Holder | None:
+    """The app that holds the lock at a path, or None."""
+    try:
+        with path.open("r", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _read(file)
+    except FileNotFoundError:
+        pass
+    return None
+
+
 def _read(file: IO[str]) -> Holder:
     file.seek(0)
     try:

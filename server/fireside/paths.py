@@ -36,6 +36,21 @@ class Home:
         return self.root / "upstream.key"
 
     @property
+    def keys(self) -> Path:
+        """API keys that were created in the page, by their digests."""
+        return self.root / "keys.json"
+
+    @property
+    def sessions(self) -> Path:
+        """Browsers that have logged in, by digests."""
+        return self.root / "sessions.json"
+
+    @property
+    def login_secret(self) -> Path:
+        """What links to the page are signed with; there while a Fireside runs that needs them."""
+        return self.root / "login.secret"
+
+    @property
     def models(self) -> Path:
         return self.root / "models"
 

@@ -10,17 +10,22 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fireside.app import Application, create_app
 from fireside.config import ServeConfig
 from fireside.http.connections import serve
+from fireside.http.keys import KeyRing
 from fireside.http.listening import CannotListen, Listener, hypercorn_config, listen_tcp, listen_unix
-from fireside.http.security import is_loopback
+from fireside.http.tls import Certificate
 from fireside.instance import InstanceLock
 
 _STOP_WITHIN_S = 4.0
 _PRIVATE_HOST = "127.0.0.1"
+_GOOD_KEY = 16
+
+log = logging.getLogger(__name__)
 
 
 def run(config: ServeConfig, announce: Callable[[Listener], None]) -> None:
@@ -32,9 +37,11 @@ def run(config: ServeConfig, announce: Callable[[Listener], None]) -> None:
     Raises:
         AlreadyRunning: another app has this home.
         CannotListen: the address cannot be had.
+        BadCertificate: https cannot be served with the files that were given.
+        UnsafeFile: others may use a file with secrets, or it is not what it should be.
     """
     logging.basicConfig(
-        level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+        level=config.log_level, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
     config.home.create()
     lock = InstanceLock(config.home.lock)
@@ -45,9 +52,12 @@ def run(config: ServeConfig, announce: Callable[[Listener], None]) -> None:
             private = listen_tcp(_PRIVATE_HOST, 0)
             lock.announce(public.shown)
             app = create_app(config, private.sock.getsockname())
-            announce(public)
+            _warn_of_short_keys(config)
+            link = app.login_link(public.url) if app.login_link and public.url else None
+            announce(replace(public, link=link))
             asyncio.run(_serve(app, [public, private]))
         finally:
+            config.home.login_secret.unlink(missing_ok=True)
             if config.unix_socket is not None:
                 config.unix_socket.unlink(missing_ok=True)
     finally:
@@ -55,20 +65,34 @@ def run(config: ServeConfig, announce: Callable[[Listener], None]) -> None:
 
 
 def open_browser(url: str) -> None:
-    """Show the page where there is a desktop; never waits, and never starts a browser in the terminal."""
+    """Show a page where there is a desktop; never waits, and never starts a browser in the terminal."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        threading.Thread(target=webbrowser.open, args=(f"{url}/#/chat",), daemon=True).start()
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
 def _listen(config: ServeConfig) -> Listener:
     if config.unix_socket is not None:
-        return listen_unix(config.unix_socket)
-    if not is_loopback(config.host.strip("[]")):
+        return listen_unix(config.unix_socket, private=not config.needs_keys)
+    if not config.is_local and KeyRing(config.api_keys, config.home.keys).empty:
         raise CannotListen(
-            f"--host {config.host} would open Fireside to other machines, which needs API keys; they do "
-            "not exist yet. Use a loopback address such as 127.0.0.1."
+            f"--host {config.host} opens Fireside to other machines, which needs API keys. Give one with "
+            "--api-key @FILE (a file of mode 0600 with a key in it: umask 077; openssl rand -hex 24 > FILE), "
+            "or create one in the page first. Without --host only this machine can reach Fireside."
         )
-    return listen_tcp(config.host, config.port)
+    certificate = None
+    if config.tls_cert is not None and config.tls_key is not None:
+        certificate = Certificate(config.tls_cert, config.tls_key)
+        certificate.check()
+    return listen_tcp(config.host, config.port, certificate)
+
+
+def _warn_of_short_keys(config: ServeConfig) -> None:
+    if not config.is_local and any(len(key) < _GOOD_KEY for key in config.api_keys):
+        log.warning(
+            "Other machines can reach Fireside, and an API key with fewer than %d characters may be guessed. "
+            "Make one with: openssl rand -hex 24",
+            _GOOD_KEY,
+        )
 
 
 async def _serve(app: Application, listeners: list[Listener]) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 MAX_FRAME = 256 * 1024 * 1024
 
 FinishReason = Literal["stop", "length"]
@@ -107,6 +107,44 @@ class ThinkingBudget(msgspec.Struct, frozen=True, array_like=True):
     forced: list[int]
 
 
+class Grammar(msgspec.Struct, frozen=True, array_like=True):
+    """What the tokens of an answer must be, once its thoughts are over."""
+
+    compiled: bytes
+    """An `xgrammar.CompiledGrammar` as JSON, for the tokenizer that `Vocabulary` told of."""
+    opened: bool = False
+    """The prompt has begun a thinking block: the grammar starts after `closing`."""
+    open_id: int = -1
+    """The token that may begin a thinking block as the answer's first; -1 if there is none."""
+    closing: list[int] = []
+    """The tokens in a row that end a thinking block; empty if there is none."""
+
+
+class Vocabulary(msgspec.Struct, frozen=True, tag="vocabulary"):
+    """The model's tokens as grammars know them; comes before the first `Submit` that has one."""
+
+    info: bytes
+    """An `xgrammar.TokenizerInfo` as JSON."""
+
+
+class Embed(msgspec.Struct, frozen=True, tag="embed"):
+    """Texts to vectors, of a model that embeds; answered by `Vectors`."""
+
+    id: int
+    texts: list[list[int]]
+    """Token ids, those that the tokenizer adds included."""
+
+
+class Vectors(msgspec.Struct, frozen=True, tag="vectors"):
+    """One vector of unit length a text, in the order asked for."""
+
+    id: int
+    size: int
+    """Numbers of a vector."""
+    data: bytes
+    """float32, little-endian, (texts, size) in rows."""
+
+
 class Submit(msgspec.Struct, frozen=True, tag="submit"):
     """Generate for one row. `generated` is not empty when the row is taken up again."""
 
@@ -124,6 +162,7 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     boundary: int = 0
     """So many tokens of the prompt begin the next turn's prompt too; 0 where that is not known."""
     thinking: ThinkingBudget | None = None
+    grammar: Grammar | None = None
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
@@ -174,6 +213,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     warnings: list[str]
     batches: bool = True
     """Whether rows can decode together; else one at a time."""
+    embeds: bool = False
+    """Whether the model answers `Embed`, and nothing else; else it answers `Submit`."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
@@ -189,6 +230,13 @@ class RowToken(msgspec.Struct, frozen=True, array_like=True):
     token: int
     finish: FinishReason | None = None
     logprobs: Logprobs | None = None
+
+
+class RowFailure(msgspec.Struct, frozen=True, array_like=True):
+    """A row that cannot go on, and why: it has been forgotten, and another core would do no better."""
+
+    id: int
+    message: str
 
 
 class RowPrefill(msgspec.Struct, frozen=True, array_like=True):
@@ -222,10 +270,11 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
     cache: CacheState = CacheState()
     computed: int = 0
     """Prompt tokens that this step computed."""
+    failed: list[RowFailure] = []
 
 
-Down = Start | Load | Submit | Cancel
-Up = Phase | Located | Ready | WarmUp | Failed | Step
+Down = Start | Load | Vocabulary | Submit | Embed | Cancel
+Up = Phase | Located | Ready | WarmUp | Failed | Step | Vectors
 
 encode = msgspec.msgpack.Encoder().encode
 _decode_down = msgspec.msgpack.Decoder(Down).decode

@@ -64,7 +64,7 @@ def chunks(server: Server, **body: Any) -> list[Any]:
     """The data of every SSE event of one answer, parsed, `[DONE]` as it is."""
     reply = post(server, **{"prompt": REPEAT, "max_tokens": 8, "stream": True, **body})
     assert reply.headers["content-type"] == "text/event-stream"
-    data = [line.removeprefix("data: ") for line in reply.text.splitlines() if line]
+    data = [line.removeprefix("data: ") for line in reply.text.splitlines() if line.startswith("data: ")]
     return [item if item == "[DONE]" else json.loads(item) for item in data]
 
 
@@ -185,7 +185,7 @@ def test_a_stream_ends_in_finish_reasons_then_usage_then_done(
     assert sorted(index for index, _ in finishes) == list(range(1 if prompt == REPEAT else 2))
     assert dict(finishes)[0] == ("length" if max_tokens == 3 else "stop")
     assert [i for i, e in enumerate(events) if not e["choices"]] == ([len(events) - 1] if asked else [])
-    assert [i for i, e in enumerate(events) if "usage" in e] == [len(events) - 1]
+    assert [i for i, e in enumerate(events) if e.get("usage")] == [len(events) - 1]
     usage = events[-1]["usage"]
     assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
     assert usage["lane"] == "batched"

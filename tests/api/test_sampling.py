@@ -252,6 +252,7 @@ def served(flags: SamplingFields | None = None, model: Defaults | None = None) -
         newline_ids=(7,),
         vocab_size=50,
         thinks=True,
+        thinking=None,
         surely_too_long=lambda *_: False,
         render=render,
     )

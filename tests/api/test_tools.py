@@ -198,6 +198,8 @@ def test_an_answer_that_was_only_a_call_may_come_back_without_content(
     [
         ({"tools": [{"type": "function"}]}, "tools[0].function"),
         ({"tools": [{"type": "function", "function": {"name": ""}}]}, "tools[0].function.name"),
+        ({"tools": [tool("two\nlines")]}, "tools[0].function.name"),
+        ({"tools": [tool(" ")]}, "tools[0].function.name"),
         ({"tools": "bash"}, "tools"),
         ({"chat_template_kwargs": {"tokenize": False}}, "chat_template_kwargs"),
         ({"chat_template_kwargs": 3}, "chat_template_kwargs"),
@@ -213,7 +215,15 @@ def test_a_wrong_field_is_named(server: Server, change: dict[str, Any], param: s
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status"), [('{"a": 1}', 200), ("{}", 200), ("", 200), ("[]", 400), ("x", 400)]
+    ("arguments", "status"),
+    [
+        ('{"a": 1}', 200),
+        ("{}", 200),
+        ("", 200),
+        ("[]", 400),
+        ("x", 400),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", 400),
+    ],
 )
 def test_arguments_that_are_no_object_are_refused_by_name(
     server: Server, arguments: str, status: int

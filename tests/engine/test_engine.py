@@ -18,7 +18,7 @@ from fireside.catalog.fit import DoesNotFitError, Memory
 from fireside.engine.admission import Admission
 from fireside.engine.engine import Engine, EngineConfig
 from fireside.engine.metrics import Metrics
-from fireside.engine.requests import Finished, GenerationRequest, Prefill, Queued, Token
+from fireside.engine.requests import Broken, Finished, GenerationRequest, Prefill, Queued, Token
 from fireside.engine.status import StatusBoard
 from fireside.http.errors import TooBusy
 
@@ -48,8 +48,15 @@ send(wire.Ready("float32", 1, "cpu", {}, None, [], batches))
 send(wire.WarmUp(1, 3))
 while True:
     message = receive()
+    if isinstance(message, wire.Vocabulary):
+        print(json.dumps(message.info.decode()), file=log, flush=True)
     if not isinstance(message, wire.Submit):
         continue
+    if message.grammar is not None:
+        print(json.dumps(message.grammar.compiled.decode()), file=log, flush=True)
+        if message.grammar.compiled == b"broken":
+            send(wire.Step([], [], 9, failed=[wire.RowFailure(message.id, "it is broken")]))
+            continue
     if message.prompt == [13]:
         sys.exit(1)
     done = len(message.prompt)
@@ -177,3 +184,37 @@ async def test_a_row_without_progress_is_given_up_after_its_second_crash(log: Pa
         assert not any(isinstance(event, Token) for event in events)
         assert "crashed twice" in events[-1].message
         assert run.board.current.restarts == 2
+
+
+async def test_each_core_knows_the_vocabulary_before_its_first_grammar(log: Path) -> None:
+    async def ask(name: str) -> None:
+        grammar = wire.Grammar(name.encode())
+        bound = GenerationRequest([1], 5, (), wire.Sampling(), grammar=grammar, vocabulary=b"words")
+        async with run.engine.generate(bound) as row:
+            while not isinstance(await row.next(), Finished):
+                pass
+
+    async with running(log, "batches") as run:
+        async with run.engine.generate(request([1])) as row:
+            assert [await row.next() for _ in range(2)] == [Prefill(1, 1), Finished("stop")]
+        await ask("first")
+        await ask("second")
+        core = run.engine.core_pid
+        run.engine.kill()
+        await run.until(lambda: run.engine.ready is not None and run.engine.core_pid not in (None, core))
+        await ask("third")
+        limits = [101, 50]
+        assert run.loads == [limits, "words", "first", "second", limits, "words", "third"]
+
+
+async def test_a_row_that_the_core_cannot_go_on_with_is_broken_and_no_other(log: Path) -> None:
+    grammar = wire.Grammar(b"broken")
+    bound = GenerationRequest([1], 5, (), wire.Sampling(), grammar=grammar, vocabulary=b"words")
+    async with running(log, "batches") as run:
+        async with run.engine.generate(bound) as row:
+            assert await row.next() == Broken("The answer cannot go on: it is broken.")
+        assert row.outcome == "error"
+        async with run.engine.generate(request([1])) as row:
+            assert [await row.next() for _ in range(2)] == [Prefill(1, 1), Finished("stop")]
+        assert run.board.current.restarts == 0
+        assert run.engine.batch["active_rows"] == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fireside.http.security import HostPolicy, same_origin
+from fireside.http.hosts import HostPolicy, same_origin
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import psutil
 COMMAND = (sys.executable, "-m", "fireside.cli")
 POCKET = Path(__file__).parents[1] / "models" / "pocket"
 READY_WITHIN_S = 120.0
-_ADDRESS = re.compile(r" at (http://\S+|/\S+)")
+_ADDRESS = re.compile(r" at (https?://\S+|/\S+)")
 
 
 class NotReadyError(AssertionError):

@@ -8,7 +8,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -16,12 +17,17 @@ import pytest
 from fireside.api.chat_format import ChatBody, Message
 from fireside.api.chat_pieces import WholeMessage, delta_of
 from fireside.api.chat_task import task_of
+from fireside.api.generation import Served
+from fireside.engine.engine import Engine
 from fireside.http.errors import BadRequest
 from fireside.text.markup import AnswerParser, CallFinished, MarkupEvent, MarkupSpec, Outcome
+from fireside.text.model import TextModel
 from text.test_markup import cut, spec_of
 from text.test_template import LOOPS_OVER_ARGUMENTS, Loaded
 
 HARMONY = MarkupSpec(harmony=True)
+UNLOADED = Served("m", cast(TextModel, SimpleNamespace(markup=MarkupSpec())), cast(Engine, None))
+"""All that a body needs of a model to become a task."""
 
 
 def tool(name: str, **properties: str) -> dict[str, Any]:
@@ -214,8 +220,8 @@ def test_arguments_that_come_back_as_text_reach_a_template_as_pairs(
     body = msgspec.convert({"messages": [{"role": "user", "content": "Go"}, answer]}, ChatBody)
     if rendered is None:
         with pytest.raises(BadRequest) as refused:
-            task_of(body, None)
+            task_of(body, UNLOADED)
         assert refused.value.param == "messages[1].tool_calls[0].function.arguments"
         return
-    messages = task_of(body, None).messages
+    messages = task_of(body, UNLOADED).messages
     assert Loaded(tmp_path / "model", LOOPS_OVER_ARGUMENTS).text(*messages).endswith(f"[assistant]{rendered}")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 import msgspec
 from quart import Blueprint, Response
@@ -14,18 +10,20 @@ from quart import Blueprint, Response
 from fireside.api import chat_format as wire
 from fireside.api.chat_pieces import Likelihoods, WholeMessage, delta_of, progress_of
 from fireside.api.chat_task import task_of
-from fireside.api.generation import End, Output, TokenLogprobs, generate, prepare
-from fireside.api.request_log import About
+from fireside.api.generation import End, Output, Served, TokenLogprobs, generate, prepare
+from fireside.api.identity import Identity
+from fireside.api.repeated import repeated
 from fireside.api.served import Serving
+from fireside.api.together import begin, together
 from fireside.api.usage import usage_of
 from fireside.api.validation import decode
-from fireside.engine.requests import Accepted, Prefill, Queued, Restarting
-from fireside.http.errors import FiresideError, add_warning, error_body
+from fireside.engine.requests import About, Accepted, Prefill, Queued, Restarting
+from fireside.http.answers import json_answer
+from fireside.http.errors import add_warning, as_told, error_body
 from fireside.http.security import is_private, json_body
-from fireside.http.sse import event, stream_response
+from fireside.http.sse import DONE, KEEP_ALIVE_S, event, stream_response
 
 _encode = msgspec.json.Encoder().encode
-_DONE = event(b"[DONE]")
 
 
 def create_blueprint(serving: Serving) -> Blueprint:
@@ -36,28 +34,47 @@ def create_blueprint(serving: Serving) -> Blueprint:
     async def chat_completions() -> Response:
         body = decode(await json_body(), wire.ChatBody)
         served = serving.served()
-        prepared = await prepare(served, task_of(body, served.thinking, own=is_private()))
-        answer = _Answer(served.model_id, body.return_progress)
-        outputs = generate(served, prepared, About(answer.id, "/v1/chat/completions"))
-        await anext(outputs)
+        prepared = await prepare(served, task_of(body, served, own=is_private()))
+        answers = _Answers(served, body)
+        about = About(answers.identity.id, "/v1/chat/completions")
+        streams = [generate(served, one, about) for one in repeated(prepared, body.n or 1)]
+        await begin(streams)
         if body.stream:
-            response = stream_response(_stream(outputs, answer, body.include_usage, Likelihoods(served.text)))
+            response = stream_response(_stream(streams, answers), KEEP_ALIVE_S)
         else:
-            response = await _whole(outputs, answer, Likelihoods(served.text))
+            response = await _whole(streams, answers)
         add_warning(response, prepared.warning)
         return response
 
     return blueprint
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """What all chunks of one answer share."""
+class _Choice:
+    """One answer on its way."""
 
-    model: str
-    show_progress: bool
-    id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
-    created: int = field(default_factory=lambda: int(time.time()))
+    def __init__(self, index: int, served: Served) -> None:
+        self.index = index
+        self.message = WholeMessage()
+        self.tokens = Likelihoods(served.text)
+        self.end: End | None = None
+
+    def piece(self, delta: wire.Delta, finish: str | None = None) -> wire.ChunkChoice:
+        """A part of a chunk, with the likelihoods that wait for one."""
+        return wire.ChunkChoice(delta, finish, self.index, self.tokens.take())
+
+    def whole(self, end: End) -> wire.Choice:
+        """The whole answer."""
+        return wire.Choice(self.message.as_wire(), end.reason, self.index, self.tokens.take())
+
+
+class _Answers:
+    """All answers of one response, and what its parts have in common."""
+
+    def __init__(self, served: Served, body: wire.ChatBody) -> None:
+        self.identity = Identity.of(served, "chatcmpl")
+        self.choices = [_Choice(index, served) for index in range(body.n or 1)]
+        self.show_progress = bool(body.return_progress)
+        self.usage_apart = body.include_usage
 
     def chunk(
         self,
@@ -65,72 +82,88 @@ class _Answer:
         usage: wire.Usage | None = None,
         progress: wire.Progress | None = None,
     ) -> bytes:
-        chunk = wire.Chunk(
-            self.id, "chat.completion.chunk", self.created, self.model, choices, usage, progress
+        """A chunk. Where the usage comes apart, the others say that they have none."""
+        return event(
+            _encode(
+                wire.Chunk(
+                    self.identity.id,
+                    "chat.completion.chunk",
+                    self.identity.created,
+                    self.identity.model,
+                    self.identity.fingerprint,
+                    choices,
+                    usage if usage is not None or self.usage_apart else msgspec.UNSET,
+                    progress,
+                )
+            )
         )
-        return event(_encode(chunk))
 
-    def delta(self, delta: wire.Delta, tokens: Likelihoods | None = None) -> bytes:
-        logprobs = tokens.take() if tokens else msgspec.UNSET
-        return self.chunk([wire.ChunkChoice(delta, logprobs=logprobs)])
+    def last(self, choice: _Choice, end: End) -> bytes:
+        """An answer's end; with the last one's the usage, or after it where that was asked for."""
+        choice.end = end
+        ends = [choice.end for choice in self.choices if choice.end is not None]
+        usage = self._usage(ends) if len(ends) == len(self.choices) else None
+        choices = [choice.piece(wire.Delta(), end.reason)]
+        if not self.usage_apart or usage is None:
+            return self.chunk(choices, usage)
+        return self.chunk(choices) + self.chunk([], usage)
 
-    def last(self, end: End, include_usage: bool, tokens: Likelihoods) -> bytes:
-        """The chunk with the finish reason; the usage comes with it, or after it where that was asked for."""
-        choices = [wire.ChunkChoice(wire.Delta(), end.reason, logprobs=tokens.take())]
-        if not include_usage:
-            return self.chunk(choices, self.usage(end))
-        return self.chunk(choices) + self.chunk([], self.usage(end))
+    def completion(self) -> bytes:
+        """All answers, which have ended."""
+        ended = [(choice, choice.end) for choice in self.choices if choice.end is not None]
+        return _encode(
+            wire.Completion(
+                self.identity.id,
+                "chat.completion",
+                self.identity.created,
+                self.identity.model,
+                self.identity.fingerprint,
+                [choice.whole(end) for choice, end in ended],
+                self._usage([end for _, end in ended]),
+            )
+        )
 
-    def usage(self, end: End) -> wire.Usage:
-        return usage_of([end], self.show_progress)
+    def _usage(self, ends: Sequence[End]) -> wire.Usage:
+        return usage_of(ends, self.show_progress, len(ends))
 
 
-async def _stream(
-    outputs: AsyncGenerator[Output, None], answer: _Answer, include_usage: bool, tokens: Likelihoods
-) -> AsyncIterator[bytes]:
-    async with aclosing(outputs):
-        yield answer.delta(wire.Delta(role="assistant", content=""))
+async def _stream(streams: Sequence[AsyncGenerator[Output, None]], answers: _Answers) -> AsyncIterator[bytes]:
+    async with together(streams) as outputs:
+        for choice in answers.choices:
+            yield answers.chunk([choice.piece(wire.Delta(role="assistant", content=""))])
         try:
-            async for output in outputs:
+            async for index, output in outputs:
+                choice = answers.choices[index]
                 match output:
                     case End():
-                        yield answer.last(output, include_usage, tokens)
+                        yield answers.last(choice, output)
                     case Accepted():
                         pass
                     case TokenLogprobs():
-                        await tokens.add(output)
+                        await choice.tokens.add(output)
                     case Queued() | Prefill() | Restarting():
-                        if answer.show_progress:
-                            empty = [wire.ChunkChoice(wire.Delta())]
-                            yield answer.chunk(empty, progress=progress_of(output))
+                        if answers.show_progress:
+                            waits = [wire.ChunkChoice(wire.Delta(), index=index)]
+                            yield answers.chunk(waits, progress=progress_of(output))
                     case _:
                         if (delta := delta_of(output)) is not None:
-                            yield answer.delta(delta, tokens)
-        except FiresideError as error:
-            yield event(error_body(error))
-        yield _DONE
+                            yield answers.chunk([choice.piece(delta)])
+        except Exception as error:
+            yield event(error_body(as_told(error)))
+        yield DONE
 
 
-async def _whole(outputs: AsyncGenerator[Output, None], answer: _Answer, tokens: Likelihoods) -> Response:
-    message = WholeMessage()
-    async with aclosing(outputs):
-        async for output in outputs:
+async def _whole(streams: Sequence[AsyncGenerator[Output, None]], answers: _Answers) -> Response:
+    async with together(streams) as outputs:
+        async for index, output in outputs:
+            choice = answers.choices[index]
             match output:
                 case End():
-                    choice = wire.Choice(message.as_wire(), output.reason, logprobs=tokens.take())
-                    completion = wire.Completion(
-                        answer.id,
-                        "chat.completion",
-                        answer.created,
-                        answer.model,
-                        [choice],
-                        answer.usage(output),
-                    )
-                    return Response(_encode(completion), content_type="application/json")
+                    choice.end = output
                 case Accepted() | Queued() | Prefill() | Restarting():
                     pass
                 case TokenLogprobs():
-                    await tokens.add(output)
+                    await choice.tokens.add(output)
                 case _:
-                    message.add(output)
-    raise FiresideError("The engine ended an answer without saying so.")
+                    choice.message.add(output)
+    return json_answer(answers.completion())

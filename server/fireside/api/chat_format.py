@@ -9,7 +9,13 @@ from msgspec import Meta
 
 from fireside.api.answer_fields import AnswerFields
 
+MAX_ANSWERS = 128
+"""To one request."""
+
 Role = Literal["system", "developer", "user", "assistant", "tool"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+ToolName = Annotated[str, Meta(min_length=1, pattern=r"^[^\x00-\x1f]*[^\x00-\x20][^\x00-\x1f]*$")]
+"""Of a tool: not blank, and without control characters, with which no call is read."""
 
 
 class IncomingFunction(msgspec.Struct, frozen=True):
@@ -34,14 +40,23 @@ class IncomingMessage(msgspec.Struct, frozen=True):
     name: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    function_call: Any = None
+
+
+class Thinking(msgspec.Struct, frozen=True):
+    """Whether to think, as several model makers' own APIs have it; `adaptive` leaves it to the model."""
+
+    type: Literal["enabled", "disabled", "adaptive"]
+    budget_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
 
 
 class ToolFunction(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is left out stays out: templates ask whether it is there."""
 
-    name: Annotated[str, Meta(min_length=1)]
+    name: ToolName
     description: str | None = None
     parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -50,18 +65,31 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ChatBody(AnswerFields, frozen=True, kw_only=True):
-    """What of the request body is acted upon."""
+    """The request's body: what is acted upon, then what has no effect, then what is refused."""
 
     messages: Annotated[list[IncomingMessage], Meta(min_length=1)]
-    n: Literal[1] | None = None
+    n: Annotated[int, Meta(ge=1, le=MAX_ANSWERS)] | None = None
     tools: list[Tool] | None = None
     tool_choice: str | dict[str, Any] | None = None
-    reasoning_effort: str | None = None
-    thinking_budget: Annotated[int, Meta(ge=0)] | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning_effort: Effort | None = None
+    thinking: Thinking | None = None
+    thinking_budget: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     """Tokens of the answer after which a thinking block that is still open is closed."""
     chat_template_kwargs: dict[str, Any] | None = None
-    continue_final_message: bool = False
+    continue_final_message: bool | None = None
     logprobs: bool | None = None
+    modalities: list[str] | None = None
+
+    service_tier: str | None = None
+    store: bool | None = None
+    prediction: dict[str, Any] | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+    functions: list[Any] | None = None
+    function_call: str | dict[str, Any] | None = None
+    audio: Any = None
+    web_search_options: Any = None
 
 
 class PromptDetails(msgspec.Struct, frozen=True):
@@ -118,9 +146,12 @@ class CallDelta(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Delta(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A piece of an answer; thoughts come under both names that clients know."""
+
     role: str | None = None
     content: str | None = None
     reasoning: str | None = None
+    reasoning_content: str | None = None
     tool_calls: list[CallDelta] | None = None
 
 
@@ -153,12 +184,15 @@ class ChunkChoice(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A chunk; `usage` is null where the usage was asked for and comes later."""
+
     id: str
     object: str
     created: int
     model: str
+    system_fingerprint: str
     choices: list[ChunkChoice]
-    usage: Usage | None = None
+    usage: Usage | msgspec.UnsetType | None = msgspec.UNSET
     fireside: Progress | None = None
 
 
@@ -178,8 +212,11 @@ class Message(msgspec.Struct, frozen=True):
 
     content: str | None
     reasoning: str | msgspec.UnsetType = msgspec.UNSET
+    reasoning_content: str | msgspec.UnsetType = msgspec.UNSET
     tool_calls: list[Call] | msgspec.UnsetType = msgspec.UNSET
     role: str = "assistant"
+    refusal: None = None
+    annotations: tuple[()] = ()
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -194,5 +231,6 @@ class Completion(msgspec.Struct, frozen=True):
     object: str
     created: int
     model: str
+    system_fingerprint: str
     choices: list[Choice]
     usage: Usage

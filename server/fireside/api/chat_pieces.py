@@ -22,7 +22,7 @@ def delta_of(piece: MarkupEvent) -> wire.Delta | None:
     """A piece of the answer as a delta; the end of a call is told by what follows it."""
     match piece:
         case ReasoningText(text):
-            return wire.Delta(reasoning=text)
+            return wire.Delta(reasoning=text, reasoning_content=text)
         case ContentText(text):
             return wire.Delta(content=text)
         case CallStarted(index, call_id, name):
@@ -58,14 +58,15 @@ class WholeMessage:
 
     def as_wire(self) -> wire.Message:
         """The message as far as it came."""
-        content = "".join(self._content)
+        content, reasoning = "".join(self._content), "".join(self._reasoning) or msgspec.UNSET
         calls = [
             wire.Call(call.id, wire.Function(call.name, "".join(fragments)))
             for call, fragments in self._calls.values()
         ]
         return wire.Message(
             content=content or None if calls else content,
-            reasoning="".join(self._reasoning) or msgspec.UNSET,
+            reasoning=reasoning,
+            reasoning_content=reasoning,
             tool_calls=calls or msgspec.UNSET,
         )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
@@ -15,19 +13,19 @@ from fireside.api.chat_format import Progress, Usage
 from fireside.api.chat_pieces import Likelihoods, progress_of
 from fireside.api.completions_task import TextTask, prepare_text
 from fireside.api.generation import End, Output, Served, TokenLogprobs, generate
-from fireside.api.request_log import About
+from fireside.api.identity import Identity
 from fireside.api.served import Serving
 from fireside.api.together import begin, together
 from fireside.api.usage import usage_of
 from fireside.api.validation import decode
-from fireside.engine.requests import Prefill, Queued, Restarting
-from fireside.http.errors import FiresideError, add_warning, error_body
+from fireside.engine.requests import About, Prefill, Queued, Restarting
+from fireside.http.answers import json_answer
+from fireside.http.errors import add_warning, as_told, error_body
 from fireside.http.security import is_private, json_body
-from fireside.http.sse import event, stream_response
+from fireside.http.sse import DONE, KEEP_ALIVE_S, event, stream_response
 from fireside.text.markup import ContentText
 
 _encode = msgspec.json.Encoder().encode
-_DONE = event(b"[DONE]")
 
 
 def create_blueprint(serving: Serving) -> Blueprint:
@@ -39,12 +37,12 @@ def create_blueprint(serving: Serving) -> Blueprint:
         body = decode(await json_body(), wire.CompletionBody)
         served = serving.served()
         task = await prepare_text(served, body, own=is_private())
-        answers = _Answers(served, task, body.return_progress)
-        about = About(answers.id, "/v1/completions")
+        answers = _Answers(served, task, body)
+        about = About(answers.identity.id, "/v1/completions")
         streams = [generate(served, prepared, about) for prepared in task.prepared]
         await begin(streams)
         if body.stream:
-            response = stream_response(_stream(streams, answers, body.include_usage))
+            response = stream_response(_stream(streams, answers), KEEP_ALIVE_S)
         else:
             response = await _whole(streams, answers)
         add_warning(response, task.warning)
@@ -71,21 +69,29 @@ class _Choice:
 class _Answers:
     """All answers of one request, and what they share."""
 
-    def __init__(self, served: Served, task: TextTask, show_progress: bool) -> None:
-        self.show_progress = show_progress
+    def __init__(self, served: Served, task: TextTask, body: wire.CompletionBody) -> None:
+        self.identity = Identity.of(served, "cmpl")
+        self.show_progress = bool(body.return_progress)
+        self.usage_apart = bool(body.stream) and body.include_usage
         self.choices = [_Choice(index, Likelihoods(served.text)) for index in range(len(task.prepared))]
         self.echoes = task.echoes
         self._answers_each = task.answers_each
-        self._model = served.model_id
-        self.id = f"cmpl-{secrets.token_hex(12)}"
-        self._created = int(time.time())
 
     def completion(
         self, choices: list[wire.Choice], usage: Usage | None = None, progress: Progress | None = None
     ) -> bytes:
-        """An answer or a chunk, as JSON."""
+        """An answer or a chunk, as JSON. Where the usage comes apart, the others say that they have none."""
         return _encode(
-            wire.Completion(self.id, "text_completion", self._created, self._model, choices, usage, progress)
+            wire.Completion(
+                self.identity.id,
+                "text_completion",
+                self.identity.created,
+                self.identity.model,
+                self.identity.fingerprint,
+                choices,
+                usage if usage is not None or self.usage_apart else msgspec.UNSET,
+                progress,
+            )
         )
 
     def usage(self) -> Usage | None:
@@ -96,9 +102,7 @@ class _Answers:
         return usage_of(ends, self.show_progress, self._answers_each)
 
 
-async def _stream(
-    streams: Sequence[AsyncGenerator[Output, None]], answers: _Answers, include_usage: bool
-) -> AsyncIterator[bytes]:
+async def _stream(streams: Sequence[AsyncGenerator[Output, None]], answers: _Answers) -> AsyncIterator[bytes]:
     async with together(streams) as outputs:
         # Each answer begins with a chunk, empty or not, so that the client knows at once that it is accepted.
         for choice, echo in zip(answers.choices, answers.echoes, strict=True):
@@ -119,14 +123,14 @@ async def _stream(
                         choice.end = output
                         usage = answers.usage()
                         last = [choice.take("", output.reason)]
-                        yield event(answers.completion(last, None if include_usage else usage))
-                        if include_usage and usage is not None:
+                        yield event(answers.completion(last, None if answers.usage_apart else usage))
+                        if answers.usage_apart and usage is not None:
                             yield event(answers.completion([], usage))
                     case _:
                         pass
-        except FiresideError as error:
-            yield event(error_body(error))
-        yield _DONE
+        except Exception as error:
+            yield event(error_body(as_told(error)))
+        yield DONE
 
 
 async def _whole(streams: Sequence[AsyncGenerator[Output, None]], answers: _Answers) -> Response:
@@ -146,4 +150,4 @@ async def _whole(streams: Sequence[AsyncGenerator[Output, None]], answers: _Answ
         choice.take(echo + "".join(choice.pieces), choice.end and choice.end.reason)
         for choice, echo in zip(answers.choices, answers.echoes, strict=True)
     ]
-    return Response(answers.completion(choices, answers.usage()), content_type="application/json")
+    return json_answer(answers.completion(choices, answers.usage()))

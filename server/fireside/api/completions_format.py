@@ -8,10 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fireside.api.answer_fields import AnswerFields
-from fireside.api.chat_format import ChoiceLogprobs, Progress, Usage
-
-MAX_ANSWERS = 128
-"""To one request, over all its prompts."""
+from fireside.api.chat_format import MAX_ANSWERS, ChoiceLogprobs, Progress, Usage
 
 
 class CompletionBody(AnswerFields, frozen=True, kw_only=True):
@@ -39,12 +36,16 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A whole answer, or a chunk of a stream: the shape is the same."""
+    """A whole answer, or a chunk of a stream: the shape is the same.
+
+    `usage` is null where a stream's usage was asked for and comes later.
+    """
 
     id: str
     object: str
     created: int
     model: str
+    system_fingerprint: str
     choices: list[Choice]
-    usage: Usage | None = None
+    usage: Usage | msgspec.UnsetType | None = msgspec.UNSET
     fireside: Progress | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
-import msgspec
-
-from fireside.api.completions_format import MAX_ANSWERS, CompletionBody
-from fireside.api.generation import CONTINUED_TOKENS, Prepared, Served
+from fireside.api.chat_format import MAX_ANSWERS
+from fireside.api.completions_format import CompletionBody
+from fireside.api.constraints import ToolChoice, constraint_of
+from fireside.api.generation import CONTINUED_TOKENS, GrammarOutcome, Prepared, Served, grammar_of
+from fireside.api.repeated import repeated
 from fireside.api.sampling import choose
 from fireside.engine.admission import admit
 from fireside.engine.requests import GenerationRequest
@@ -17,7 +18,6 @@ from fireside.http.errors import BadRequest, ContextOverBudget
 from fireside.text.model import TextModel
 
 _DEFAULT_TOKENS = 512
-_SEEDS = 1 << 64
 
 Text = str | list[int]
 """A prompt: a text, or token ids."""
@@ -39,7 +39,7 @@ class TextTask:
 
     @property
     def warning(self) -> str | None:
-        """What was changed of the request, in ASCII; None if nothing was."""
+        """What was changed of the request; None if nothing was."""
         return next((prepared.warning for prepared in self.prepared if prepared.warning), None)
 
 
@@ -65,19 +65,20 @@ async def prepare_text(served: Served, body: CompletionBody, *, own: bool = Fals
             "send several requests.",
             param="prompt",
         )
+    constrained = await grammar_of(served, constraint_of(body, (), ToolChoice(), served.text))
     prepared: list[Prepared] = []
     echoes: list[str] = []
     for name, prompt in prompts:
         ids = await _ids(served, name, prompt)
         echo = await _echo(served.text, prompt) if body.echo else ""
-        first = _prepared(served, body, ids, own=own)
-        for number in range(count):
-            prepared.append(_with_seed(first, first.request.sampling.seed + number))
-            echoes.append(echo)
+        first = _prepared(served, body, ids, constrained, own=own)
+        prepared += repeated(first, count)
+        echoes += [echo] * count
     return TextTask(prepared, echoes, count)
 
 
 def _refuse_unsupported(body: CompletionBody, count: int) -> None:
+    body.refuse_missing_capabilities()
     if body.logprobs is not None and not isinstance(body.logprobs, bool):
         raise BadRequest(
             "logprobs must be of type bool; how many of the likeliest tokens are named is top_logprobs.",
@@ -140,7 +141,9 @@ async def _echo(text: TextModel, prompt: Text) -> str:
     return (await text.decode(prompt)).rstrip("\ufffd")
 
 
-def _prepared(served: Served, body: CompletionBody, ids: list[int], *, own: bool) -> Prepared:
+def _prepared(
+    served: Served, body: CompletionBody, ids: list[int], constrained: GrammarOutcome, *, own: bool
+) -> Prepared:
     fit = admit(
         served.admission,
         served.text.context_window,
@@ -157,14 +160,13 @@ def _prepared(served: Served, body: CompletionBody, ids: list[int], *, own: bool
         serial=body.alone,
         priority=body.priority_for(own),
         deadline_s=body.deadline_s,
+        grammar=constrained.grammar,
+        vocabulary=constrained.vocabulary,
     )
     continued = ids[-CONTINUED_TOKENS:]
-    return Prepared(request, body.stops, (), False, continued, warning=fit.warning, raw=True)
-
-
-def _with_seed(prepared: Prepared, seed: int) -> Prepared:
-    sampling = msgspec.structs.replace(prepared.request.sampling, seed=seed % _SEEDS)
-    return replace(prepared, request=replace(prepared.request, sampling=sampling))
+    # Without a template there is no place for the instruction of a grammar that is not enforced.
+    warning = "; ".join(filter(None, (fit.warning, constrained.warning))) or None
+    return Prepared(request, body.stops, (), False, continued, warning=warning, raw=True)
 
 
 def _empty(name: str) -> BadRequest:

@@ -6,14 +6,20 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from fireside.api.constraints import Constraint
+from fireside.api.enforcing import GrammarOutcome, enforced, instructed
 from fireside.api.plain_text import PlainText
-from fireside.api.request_log import About, RequestLog, logged
+from fireside.api.request_log import RequestLog, logged
 from fireside.api.sampling import SamplingFields, choose
 from fireside.engine.admission import Admission, admit
 from fireside.engine.engine import Engine
 from fireside.engine.requests import (
+    About,
     Accepted,
     Broken,
+    Cancelled,
     Expired,
     Finished,
     GenerationRequest,
@@ -25,7 +31,14 @@ from fireside.engine.requests import (
     Timings,
     Token,
 )
-from fireside.http.errors import BadRequest, ContextOverBudget, DeadlineExceeded, EngineError
+from fireside.http.errors import (
+    BadRequest,
+    ContextOverBudget,
+    DeadlineExceeded,
+    EngineError,
+    RequestCancelled,
+)
+from fireside.text.grammar.compiler import GrammarCompiler
 from fireside.text.markup import (
     AnswerParser,
     CallFinished,
@@ -38,7 +51,7 @@ from fireside.text.messages import ChatMessage
 from fireside.text.model import Detokenizer, TextModel
 from fireside.text.stop import StopText
 from fireside.text.template import Prompt, TemplateOptions
-from fireside.wire import Logprobs, ThinkingBudget
+from fireside.wire import Grammar, Logprobs, ThinkingBudget
 
 CONTINUED_TOKENS = 8
 
@@ -53,6 +66,8 @@ class Served:
         max_tokens: of an answer whose request does not limit it; None is the rest of the context.
         thinking: whether it thinks unless a request says otherwise; None leaves it to the model.
         admission: what fits into memory; None for whatever the context window holds.
+        created: when the model's folder last changed, in seconds since 1970.
+        grammars: compiles what answers must look like; None where no grammar is enforced.
     """
 
     model_id: str
@@ -63,6 +78,8 @@ class Served:
     thinking: bool | None = None
     admission: Admission | None = None
     log: RequestLog | None = None
+    created: int = 0
+    grammars: GrammarCompiler | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +95,7 @@ class ChatTask:
     priority: Priority = Priority.NORMAL
     thinking_budget: int | None = None
     deadline_s: float | None = None
+    constraint: Constraint | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,7 @@ class End:
         reason: "stop", "length", or "tool_calls" where a whole call was made.
         lane: in which it ran.
         cached_tokens: of the prompt, that the prompt cache had.
+        stop_text: which of the task's stop texts ended it, if one did.
     """
 
     reason: str
@@ -105,6 +124,7 @@ class End:
     timings: Timings
     lane: Lane
     cached_tokens: int
+    stop_text: str | None = None
 
 
 Output = Accepted | Queued | Prefill | Restarting | TokenLogprobs | MarkupEvent | End
@@ -121,28 +141,39 @@ class Prepared:
     continued: Sequence[int]
     """The last tokens of the text that the answer continues, if it does."""
     warning: str | None = None
-    """What was changed of the request, in ASCII; None if nothing was."""
+    """What was changed of the request; None if nothing was."""
     raw: bool = False
     """Whether markup is not read: all of the answer is content."""
+
+
+async def grammar_of(
+    served: Served, constraint: Constraint | None, *, thinking: bool = False
+) -> GrammarOutcome:
+    """Check and compile a constraint. Without grammars on this server there is none.
+
+    Args:
+        thinking: the answer may begin with thoughts, which the grammar is not for.
+
+    Raises:
+        BadRequest: the constraint is wrong, or a strict one cannot be enforced (`unsupported_constraint`).
+    """
+    return await enforced(served.grammars, constraint, served.text.thinking, thinking=thinking)
 
 
 async def prepare(served: Served, task: ChatTask) -> Prepared:
     """Render a task.
 
     Raises:
-        BadRequest: the chat template refuses it.
+        BadRequest: the chat template refuses it, or its constraint is wrong or cannot be enforced.
         ContextOverBudget: the prompt leaves no room for an answer, in the context or in the memory.
     """
-    if served.text.surely_too_long(task.messages):
-        raise _over_budget(served, "far too many")
-    prompt = await served.text.render(task.messages, task.options)
-    if prompt is None:
-        raise _over_budget(served, "far too many")
+    thinking = served.text.thinks and task.options.values.get("enable_thinking") is not False
+    outcome = await grammar_of(served, task.constraint, thinking=thinking)
+    prompt = await rendered(served, instructed(task.messages, outcome.instruction), task.options)
     window = served.text.context_window
     if window - len(prompt.ids) < 1:
         raise _over_budget(served, str(len(prompt.ids)))
     fit = admit(served.admission, window, len(prompt.ids), task.max_tokens, served.max_tokens)
-    thinking = served.text.thinks and task.options.values.get("enable_thinking") is not False
     request = GenerationRequest(
         prompt=prompt.ids,
         max_tokens=fit.max_tokens,
@@ -154,9 +185,33 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         boundary=prompt.boundary,
         thinking=_thinking_budget(served, task, prompt) if thinking else None,
         deadline_s=task.deadline_s,
+        grammar=_after_thoughts(outcome.grammar, prompt),
+        vocabulary=outcome.vocabulary,
     )
     continued = prompt.ids[-CONTINUED_TOKENS:] if task.options.continue_final else ()
-    return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued, fit.warning)
+    warning = "; ".join(filter(None, (fit.warning, outcome.warning))) or None
+    return Prepared(request, task.stop, task.options.tools, prompt.thinking_open, continued, warning)
+
+
+async def rendered(served: Served, messages: Sequence[ChatMessage], options: TemplateOptions) -> Prompt:
+    """The prompt of a conversation, also where it leaves no room for an answer.
+
+    Raises:
+        BadRequest: the chat template refuses it.
+        ContextOverBudget: it is so long that its tokens are not even counted.
+    """
+    prompt = None
+    if not served.text.surely_too_long(messages):
+        prompt = await served.text.render(messages, options)
+    if prompt is None:
+        raise _over_budget(served, "far too many")
+    return prompt
+
+
+def _after_thoughts(grammar: Grammar | None, prompt: Prompt) -> Grammar | None:
+    if grammar is None or not prompt.thinking_open or not grammar.closing:
+        return grammar
+    return msgspec.structs.replace(grammar, opened=True)
 
 
 def _thinking_budget(served: Served, task: ChatTask, prompt: Prompt) -> ThinkingBudget | None:
@@ -192,12 +247,13 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
         TooBusy: as many requests wait as may.
         EngineError: the engine gave the request up.
         DeadlineExceeded: the request's deadline passed first.
+        RequestCancelled: somebody else than the client ended it.
     """
     detokenizer = served.text.detokenizer(prepared.continued)
     answer = _Answer(detokenizer, _parser(served, prepared), StopText(prepared.stop))
     texts = served.log is not None and served.log.texts
     asked = await served.text.decode(prepared.request.prompt) if texts else ""
-    async with served.engine.generate(prepared.request) as row:
+    async with served.engine.generate(prepared.request, about) as row:
         with logged(served.log, about, row, lambda: (asked, "".join(answer.raw))) as outcome:
             yield Accepted()
             reason = None
@@ -211,6 +267,10 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
                         pieces, reason = answer.finish(event.reason == "length"), event.reason
                     case Broken():
                         raise EngineError(event.message)
+                    case Cancelled():
+                        raise RequestCancelled(
+                            f"The request {about.id} was cancelled by way of /api/requests."
+                        )
                     case Expired():
                         raise DeadlineExceeded(
                             f"The answer did not end within {prepared.request.deadline_s:g} s (deadline_s)."
@@ -220,7 +280,7 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
                         continue
                 for piece in pieces:
                     yield piece
-                if answer.stopped:
+                if answer.stop_text is not None:
                     reason = row.outcome = "stop"
             outcome.finish = "tool_calls" if answer.called and reason == "stop" else reason
             outcome.completion_tokens = answer.tokens
@@ -232,6 +292,7 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
                 row.timings(),
                 row.lane,
                 row.cached,
+                answer.stop_text,
             )
 
 
@@ -255,7 +316,7 @@ class _Answer:
         """The text as the model wrote it, in pieces."""
         self.tokens = 0
         self.called = False
-        self.stopped = False
+        self.stop_text: str | None = None
 
     def add(self, token: int) -> list[MarkupEvent]:
         self.tokens += 1
@@ -266,7 +327,7 @@ class _Answer:
         self.raw.append(self._detokenizer.finish())
         rest = self._parser.feed(self.raw[-1])
         events = self._cut([*rest, *self._parser.finish(truncated)])
-        return events if self.stopped else events + self._held()
+        return events + self._held() if self.stop_text is None else events
 
     def _cut(self, events: list[MarkupEvent]) -> list[MarkupEvent]:
         """The events up to the first stop text in the content."""
@@ -277,7 +338,7 @@ class _Answer:
                 if cut.text:
                     passed.append(ContentText(cut.text))
                 if cut.stopped:
-                    self.stopped = True
+                    self.stop_text = cut.stop
                     break
             else:
                 passed += [*self._held(), event]

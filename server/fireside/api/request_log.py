@@ -21,8 +21,8 @@ from queue import SimpleQueue
 
 import msgspec
 
-from fireside.engine.requests import Row
-from fireside.http.errors import DeadlineExceeded, EngineError
+from fireside.engine.requests import About, Row
+from fireside.http.errors import DeadlineExceeded, EngineError, RequestCancelled
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,8 @@ class RequestRecord:
         route: the protocol's path.
         queue_ms, ttft_ms, total_ms: from the request's arrival to its first step, first token and end.
         decode_tps: tokens a second after the first.
-        finish: as the client was told; `cancelled` if it left before, `error` if the engine gave up.
+        finish: as the client was told; `cancelled` if it left before or somebody else ended the request,
+            `error` if the engine gave up.
         resumed: how often it was taken up again after a crash.
         client_gone: the client left before the end.
         prompt, answer: texts, only where they were asked for.
@@ -108,14 +109,6 @@ class RequestLog:
                 handler.close()
 
 
-@dataclass(frozen=True)
-class About:
-    """Which answer a line is of: the response's id and the protocol's path."""
-
-    id: str
-    route: str
-
-
 @dataclass
 class Outcome:
     """How an answer ended. Unless somebody says otherwise, its client left."""
@@ -123,6 +116,8 @@ class Outcome:
     finish: str = "cancelled"
     completion_tokens: int | None = None
     """None: all that the engine made."""
+    client_left: bool = True
+    """Where it was cancelled: by its client, not by somebody else."""
 
 
 @contextmanager
@@ -140,6 +135,9 @@ def logged(
         yield outcome
     except (EngineError, DeadlineExceeded):
         outcome.finish = "error"
+        raise
+    except RequestCancelled:
+        outcome.client_left = False
         raise
     finally:
         if request_log is not None:
@@ -171,7 +169,7 @@ def _record(
         seed=row.request.sampling.seed,
         priority=row.request.priority.name.lower(),
         resumed=timings.resumed,
-        client_gone=outcome.finish == "cancelled",
+        client_gone=outcome.finish == "cancelled" and outcome.client_left,
         time=round(time.time(), 3),
         prompt=prompt,
         answer=answer,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from fireside.api.constraints import ConstraintFields
 from fireside.http.errors import BadRequest
 from fireside.text.model import TextModel
 from fireside.wire import Sampling
@@ -25,10 +26,11 @@ _MAX_BIAS = 100
 """What OpenAI allows; no logit overflows at it, not even in float16."""
 
 
-class SamplingFields(msgspec.Struct, frozen=True):
+class SamplingFields(ConstraintFields, frozen=True):
     """Sampling as a request's body or the server's flags have it; None means that nothing is said.
 
-    A route's body inherits these fields, so that their ranges are written once.
+    A route's body inherits these fields, so that their ranges are written once. Structs have one base, so
+    that what tokens are drawn from comes first.
     """
 
     temperature: Annotated[float, Meta(ge=0, le=5)] | None = None
@@ -70,7 +72,7 @@ def choose(fields: SamplingFields, flags: SamplingFields, text: TextModel, think
         temperature=_first(fields.temperature, flags.temperature, usual),
         top_p=_first(fields.top_p, flags.top_p, model.top_p, 0.0),
         top_k=_first(fields.top_k, flags.top_k, model.top_k, 0),
-        min_p=_first(fields.min_p, 0.0),
+        min_p=_first(fields.min_p, flags.min_p, 0.0),
         seed=secrets.randbits(53) if fields.seed is None else fields.seed % (1 << 64),
         xtc_probability=_first(fields.xtc_probability, 0.0),
         xtc_threshold=_first(fields.xtc_threshold, _DEFAULT_XTC_THRESHOLD),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fireside.api.embedding_task import ServedEmbedder
 from fireside.api.generation import Served
 from fireside.engine.status import StatusBoard
-from fireside.http.errors import NotReady
+from fireside.http.errors import BadRequest, NotReady
 
 
 class Serving:
@@ -16,14 +17,46 @@ class Serving:
 
     def __init__(self, board: StatusBoard) -> None:
         self._board = board
-        self._served: Served | None = None
+        self._served: Served | ServedEmbedder | None = None
 
-    def open(self, served: Served) -> None:
+    def open(self, served: Served | ServedEmbedder) -> None:
         """The model can be asked from now on."""
         self._served = served
 
     def served(self) -> Served:
-        """The model to ask.
+        """The model to ask for text.
+
+        Raises:
+            NotReady: it is loading, or failed to; the message says which.
+            BadRequest: it is one that embeds, and writes no text.
+        """
+        served = self.any()
+        if isinstance(served, ServedEmbedder):
+            raise BadRequest(
+                f"{served.model_id} is an embedding model: it makes vectors of texts (POST /v1/embeddings) "
+                "and cannot chat. Start Fireside with a chat model to get answers.",
+                param="model",
+            )
+        return served
+
+    def embedder(self) -> ServedEmbedder:
+        """The model to ask for vectors.
+
+        Raises:
+            NotReady: as above.
+            BadRequest: it is one that writes text.
+        """
+        served = self.any()
+        if not isinstance(served, ServedEmbedder):
+            raise BadRequest(
+                f"{served.model_id} is not an embedding model. Start Fireside with one: --model with the "
+                "folder or the hub id of, say, all-MiniLM-L6-v2 or Qwen3-Embedding-0.6B.",
+                param="model",
+            )
+        return served
+
+    def any(self) -> Served | ServedEmbedder:
+        """The model that is served, whatever it does.
 
         Raises:
             NotReady: it is loading, or failed to; the message says which.

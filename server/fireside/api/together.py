@@ -28,6 +28,10 @@ async def together(
 
     The first stream that raises ends them all, with what it raised. Leaving closes them all.
     """
+    if len(streams) == 1:
+        async with aclosing(streams[0]) as stream, aclosing(_numbered(stream)) as items:
+            yield items
+        return
     arrived: asyncio.Queue[tuple[int, T] | asyncio.Task[None]] = asyncio.Queue()
 
     async def read(number: int, stream: AsyncGenerator[T, None]) -> None:
@@ -45,6 +49,11 @@ async def together(
             reader.cancel()
         await asyncio.gather(*readers, return_exceptions=True)
         await _close(streams)
+
+
+async def _numbered(stream: AsyncGenerator[T, None]) -> AsyncGenerator[tuple[int, T], None]:
+    async for item in stream:
+        yield 0, item
 
 
 async def _items(

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import mlx.core as mx
 import mlx.nn as nn
+import numpy as np
 from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import load_model
 
 from fireside import wire
 from fireside.catalog.embedded import EmbeddedModelError, ensure_embedded_model
+from fireside.catalog.embedders import Embedder, read_embedder
 from fireside.core.blas_threads import ThreadPlan, choose_threads
 from fireside.core.channel import Channel
+from fireside.core.embedding.loading import load_embedder
+from fireside.core.embedding.reading import Reader
 from fireside.core.machine import available_memory
 from fireside.core.profile import Profile
 from fireside.core.weights import materialise, weight_budget, widen_for_cpu
@@ -40,6 +44,7 @@ class Loaded:
     limits: wire.Load
     ready: wire.Ready
     threads: ThreadPlan | None
+    embedder: Embedder | None = None
 
 
 def load(start: wire.Start, profile: Profile, channel: Channel) -> Loaded:
@@ -60,18 +65,23 @@ def load(start: wire.Start, profile: Profile, channel: Channel) -> Loaded:
         mx.set_memory_limit(limits.memory_limit_bytes)
     progress = _Progress(report, "loading", "Loading the model")
     try:
-        model, _ = load_model(folder, lazy=True)
+        embedder = read_embedder(folder)
+        model = load_embedder(folder, embedder) if embedder else load_model(folder, lazy=True)[0]
         if profile.cpu:
             weights = widen_for_cpu(model, _widened(limits), progress)
         else:
             weights = materialise(model, progress)
         report(wire.Phase("warming", "Trying a first inference"))
-        vocab_size = _first_inference(model)
-        batches = all(hasattr(cache, "merge") for cache in make_prompt_cache(model))
+        vocab_size = _first_vector(model, embedder) if embedder else _first_inference(model)
+        batches = embedder is not None or all(hasattr(cache, "merge") for cache in make_prompt_cache(model))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         raise LoadError(f"The model in {folder} cannot be used: {type(error).__name__}: {error}") from error
     threads = choose_threads(profile.blas[0], Path(start.cache_dir)) if profile.blas else None
-    return Loaded(model, vocab_size, limits, _ready(weights, profile, threads, batches), threads)
+    if embedder is not None and threads is not None and profile.blas is not None:
+        # It only ever reads.
+        profile.blas[0].set_threads(threads.prefill)
+    ready = _ready(weights, profile, threads, batches, embedder is not None)
+    return Loaded(model, vocab_size, limits, ready, threads, embedder)
 
 
 def _located(folder: Path, profile: Profile) -> wire.Located:
@@ -144,7 +154,23 @@ def _first_inference(model: nn.Module) -> int:
     return logits.shape[-1]
 
 
-def _ready(weights: str, profile: Profile, threads: ThreadPlan | None, batches: bool) -> wire.Ready:
+def _first_vector(model: nn.Module, embedder: Embedder) -> int:
+    """Read two tokens, which compiles kernels and proves that the model runs.
+
+    Returns:
+        The size of the vocabulary.
+
+    Raises:
+        ValueError: the numbers are not finite.
+    """
+    if not np.isfinite(Reader(model, embedder).vectors([[0, 1]])).all():
+        raise ValueError("a first text gives no finite numbers; the weights are damaged")
+    return embedder.vocab_size
+
+
+def _ready(
+    weights: str, profile: Profile, threads: ThreadPlan | None, batches: bool, embeds: bool
+) -> wire.Ready:
     return wire.Ready(
         weights=weights,
         weights_bytes=mx.get_active_memory(),
@@ -153,6 +179,7 @@ def _ready(weights: str, profile: Profile, threads: ThreadPlan | None, batches: 
         blas=_blas_facts(profile, threads),
         warnings=profile.warnings,
         batches=batches,
+        embeds=embeds,
     )
 
 

@@ -1,5 +1,6 @@
 """How likely the tokens of a step were."""
 
+import math
 from typing import cast
 
 import mlx.core as mx
@@ -21,5 +22,6 @@ def logprobs_of(token: int, logprobs: mx.array, count: int) -> Logprobs:
     count = min(count, values.shape[0])
     likeliest = mx.argpartition(-values, count - 1)[:count]
     ids, likely = cast("list[int]", likeliest.tolist()), cast("list[float]", values[likeliest].tolist())
-    pairs = zip(ids, likely, strict=True)
+    # A token that cannot come at all, for a grammar's sake, is no likely one.
+    pairs = [pair for pair in zip(ids, likely, strict=True) if pair[1] > -math.inf]
     return Logprobs(chosen, sorted(pairs, key=lambda pair: (-pair[1], pair[0])))

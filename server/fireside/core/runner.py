@@ -10,10 +10,15 @@ from fireside import wire
 from fireside.core.blas_threads import ThreadGovernor
 from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.channel import Channel
+from fireside.core.embedding.reading import Reader
+from fireside.core.embedding.serving import serve_texts
 from fireside.core.loading import PREFILL_STEP, Loaded, LoadError, load
 from fireside.core.profile import Profile
 from fireside.core.scheduler import Scheduler
 from fireside.core.warmup import WarmUp
+
+_TEXT_BLOCK = 32
+"""Of texts to embed, which are mostly short."""
 
 
 def run(channel: Channel, start: wire.Start, profile: Profile) -> None:
@@ -24,6 +29,9 @@ def run(channel: Channel, start: wire.Start, profile: Profile) -> None:
         channel.send(wire.Failed(str(error)))
         sys.exit(1)
     channel.send(loaded.ready)
+    if loaded.embedder is not None:
+        reader = Reader(loaded.model, loaded.embedder, min(_block(), _TEXT_BLOCK))
+        serve_texts(channel, reader, PREFILL_STEP[loaded.ready.device], _governor(profile, loaded))
     _serve(channel, make_scheduler(loaded), _warm_up(start, loaded), _governor(profile, loaded))
 
 
@@ -56,7 +64,8 @@ def _warm_up(start: wire.Start, loaded: Loaded) -> WarmUp | None:
 def _governor(profile: Profile, loaded: Loaded) -> ThreadGovernor | None:
     if profile.blas is None or loaded.threads is None:
         return None
-    return ThreadGovernor(profile.blas[0], loaded.threads.decode)
+    threads = loaded.threads.prefill if loaded.embedder is not None else loaded.threads.decode
+    return ThreadGovernor(profile.blas[0], threads)
 
 
 def _serve(
@@ -68,7 +77,7 @@ def _serve(
         idle = not scheduler.busy
         warming = warm_up is not None and not warm_up.complete
         for request in [channel.receive()] if idle and not warming else channel.drain():
-            if isinstance(request, wire.Submit | wire.Cancel):
+            if isinstance(request, wire.Submit | wire.Cancel | wire.Vocabulary):
                 scheduler.apply(request)
         if governor is not None:
             governor.between_steps()

@@ -5,14 +5,16 @@ from typing import Any
 
 import mlx.core as mx
 import mlx.nn as nn
+import msgspec
 from mlx_lm.generate import GenerationBatch, generation_stream
 
 from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.chunks import SMALLEST, ChunkPlanner
 from fireside.core.decoding import Decoder
+from fireside.core.grammar import GrammarProcessor
 from fireside.core.logprobs import logprobs_of
 from fireside.core.prompts import Prompt
-from fireside.wire import Cancel, RowPrefill, RowToken, Step, Submit
+from fireside.wire import Cancel, RowFailure, RowPrefill, RowToken, Step, Submit, Vocabulary
 
 
 class Scheduler:
@@ -50,10 +52,15 @@ class Scheduler:
     def busy(self) -> bool:
         return bool(self._waiting or self._reading or self._answering)
 
-    def apply(self, request: Submit | Cancel) -> None:
-        """Take up or forget a row."""
+    def apply(self, request: Submit | Cancel | Vocabulary) -> None:
+        """Take up or forget a row, or take what grammars are made of."""
         if isinstance(request, Submit):
             self._waiting.append(Prompt(request, self._block))
+            if request.grammar is not None:
+                self._decoder.grammars.prepare(request.grammar)
+            return
+        if isinstance(request, Vocabulary):
+            self._decoder.grammars.learn(request)
             return
         with mx.stream(generation_stream):
             self._cancel(request.id)
@@ -66,7 +73,13 @@ class Scheduler:
     def _step(self) -> Step:
         decoding = len(self._decoder) > 0
         budget = self._planner.budget(decoding=decoding)
-        tokens = [self._token(response) for response in self._decoder.step()]
+        tokens, failed = list[RowToken](), list[RowFailure]()
+        for response, guard in self._decoder.step():
+            token = self._token(response)
+            if guard is None:
+                tokens.append(token)
+            else:
+                self._guarded(token, guard, tokens, failed)
         prefill = self._begin()
         before = len(self._answering)
         read = self._read(budget, prefill)
@@ -75,7 +88,7 @@ class Scheduler:
         computed = read + len(self._answering) - before
         kv_bytes = self._kv_bytes()
         self._cache.shrink(self._kv_budget - kv_bytes)
-        return Step(tokens, prefill, kv_bytes, self._cache.state, computed)
+        return Step(tokens, prefill, kv_bytes, self._cache.state, computed, failed)
 
     def _begin(self) -> list[RowPrefill]:
         """Let rows start to read, those apart that gain by waiting."""
@@ -116,10 +129,28 @@ class Scheduler:
         for prompt in [prompt for prompt in self._reading if prompt.row.id == row_id]:
             self._reading.remove(prompt)
             prompt.keep(self._cache)
+        self._remove(row_id)
+
+    def _remove(self, row_id: int) -> None:
+        """Take a row out that is answering; what it has read and written goes to the cache."""
         row = self._answering.pop(row_id, None)
         removed = self._decoder.remove(row_id) if row else None
         if row and removed:
             self._cache.put(row.namespace, *removed)
+
+    def _guarded(
+        self, token: RowToken, guard: GrammarProcessor, tokens: list[RowToken], failed: list[RowFailure]
+    ) -> None:
+        """Report the token of a row with a grammar, and the end that the grammar brings."""
+        if guard.failure is not None and token.finish is None:
+            failed.append(RowFailure(token.id, guard.failure))
+            self._remove(token.id)
+        elif guard.complete and token.finish != "stop":
+            # Only a stop token can come: there is no need to wait for it.
+            self._remove(token.id)
+            tokens += [msgspec.structs.replace(token, finish=None), RowToken(token.id, guard.stop_id, "stop")]
+        else:
+            tokens.append(token)
 
     def _token(self, response: GenerationBatch.Response) -> RowToken:
         row = self._answering[response.uid]

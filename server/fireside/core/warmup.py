@@ -1,11 +1,11 @@
 """Compiling, while nobody waits, the kernels that requests will need."""
 
+import os
 from collections.abc import Iterator
 
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
-from mlx_lm.generate import generation_stream
 
 from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.chunks import SMALLEST
@@ -37,6 +37,7 @@ class WarmUp:
         self.total = len(counts) + len(widths)
         self.done = 0
         self._shapes = self._run(counts, widths)
+        self._stream = _stream_apart()
 
     @property
     def complete(self) -> bool:
@@ -44,8 +45,9 @@ class WarmUp:
 
     def step(self) -> None:
         """Run the next shape."""
-        with mx.stream(generation_stream):
+        with mx.stream(self._stream):
             next(self._shapes)
+        mx.synchronize(self._stream)
         self.done += 1
 
     def _run(self, counts: list[int], widths: list[int]) -> Iterator[None]:
@@ -74,6 +76,26 @@ class WarmUp:
             decoder.step()
 
 
+def _stream_apart() -> mx.Stream:
+    """A stream for the warm-up alone, which keeps next to no CUDA graphs.
+
+    The kernels that it compiles serve all streams. The graphs that it leaves behind would make every later
+    step of its stream slower, by a half on an H200. How many a stream keeps is read when it is first used.
+    """
+    name = "MLX_CUDA_GRAPH_CACHE_SIZE"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        stream = mx.new_stream(mx.default_device())
+        mx.eval(mx.add(mx.array(0), mx.array(0), stream=stream))
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+    return stream
+
+
 def _widths(largest: int, block: int) -> list[int]:
     """Of the chunks that prompts are read in: all of them where they are few."""
     if block > 1:
@@ -82,8 +104,5 @@ def _widths(largest: int, block: int) -> list[int]:
 
 
 def _counts(rows: int) -> list[int]:
-    """Of rows that decode together: a few, which compile what all of them need.
-
-    Each leaves CUDA graphs behind that slow down all later steps: 24 row counts by a fifth, on an H200.
-    """
+    """Of rows that decode together: a few, which compile what all of them need."""
     return sorted({rows, *(2**power for power in range(rows.bit_length()))})

@@ -1,11 +1,10 @@
-"""Keeps a core alive and every request going."""
+"""Keeps every request going, whatever becomes of the core that answers it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
-import signal
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -16,18 +15,19 @@ from pathlib import Path
 from fireside import wire
 from fireside.catalog.fit import DoesNotFitError
 from fireside.engine.admission import Admission
+from fireside.engine.embedding import Embeddings
+from fireside.engine.in_flight import InFlight, in_flight
 from fireside.engine.link import CoreLink
 from fireside.engine.metrics import Metrics
 from fireside.engine.pace import Pace
-from fireside.engine.requests import Broken, Expired, GenerationRequest, Queued, Restarting, Row
+from fireside.engine.requests import About, Broken, Expired, GenerationRequest, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
 from fireside.engine.status import StatusBoard
+from fireside.engine.supervisor import Supervisor
 from fireside.http.errors import TooBusy
 
 log = logging.getLogger(__name__)
 
-_BACKOFF_S = (0.0, 0.2, 0.5, 1.0, 2.0, 5.0)
-_MAX_DEATHS_WHILE_LOADING = 5
 _STUCK_AFTER_S = 120.0
 
 
@@ -63,7 +63,7 @@ class Engine:
         self._board = board
         self._roster = Roster(config.start.max_rows)
         self._pace = Pace(config.start.max_rows)
-        self._link: CoreLink | None = None
+        self._supervisor = Supervisor(config.command, config.start, self)
         self._ready: wire.Ready | None = None
         self._last_report = time.monotonic()
         self._restarts = 0
@@ -71,11 +71,10 @@ class Engine:
         self._cache = wire.CacheState()
         self._warm_up: wire.WarmUp | None = None
         self._admission: Admission | None = None
-        self._stepped = False
         self._failure: str | None = None
         self._locating: asyncio.Future[None] | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._burials: set[asyncio.Future[int]] = set()
+        self.embeddings = Embeddings(config.start.max_rows, config.max_queue, metrics, self._announce)
+        """Takes texts, where the model is one that embeds."""
 
     @property
     def ready(self) -> wire.Ready | None:
@@ -103,8 +102,8 @@ class Engine:
         return {
             "configured": self._config.start.max_rows,
             "batched": self._roster.batches,
-            "active_rows": len(self._roster.running),
-            "pending_rows": len(self._roster.waiting),
+            "active_rows": len(self._roster.running) + self.embeddings.running,
+            "pending_rows": len(self._roster.waiting) + self.embeddings.waiting,
             "submitted_rows": self._roster.entered,
             "kv_bytes": self._kv_bytes if self._roster.running else 0,
             "kv_budget_bytes": self._admission and self._admission.load.kv_budget_bytes,
@@ -113,38 +112,45 @@ class Engine:
     @property
     def stuck(self) -> bool:
         """Whether rows are running and the core has said nothing since they were submitted, for minutes."""
-        return bool(self._roster.running) and time.monotonic() - self._last_report > _STUCK_AFTER_S
+        running = self._roster.running or self.embeddings.running
+        silent_s = time.monotonic() - max(self._last_report, self.embeddings.last_sent)
+        return bool(running) and silent_s > _STUCK_AFTER_S
+
+    @property
+    def in_flight(self) -> list[InFlight]:
+        """The answers on their way: those in the core, then those that wait, in the order of the queue."""
+        model = self._board.current.model
+        return in_flight(self._roster, self._pace, model and model.id)
 
     @property
     def core_pid(self) -> int | None:
-        return self._link.pid if self._link else None
+        link = self._supervisor.link
+        return link.pid if link else None
 
     def start(self) -> None:
         """Start supervising; the model loads in the background."""
-        self._task = asyncio.create_task(self._supervise(), name="engine")
+        self._supervisor.start()
 
     async def close(self) -> None:
         """End the core and every request. Idempotent."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
-            if self._burials:
-                await asyncio.wait(self._burials)
+        await self._supervisor.close()
+        if self._locating is not None:
+            self._locating.cancel()
         self._refuse_all("Fireside is stopping.")
 
     def kill(self) -> None:
         """End the core without waiting for anything."""
-        if self._link is not None:
-            self._link.kill()
+        if self._supervisor.link is not None:
+            self._supervisor.link.kill()
 
     @asynccontextmanager
-    async def generate(self, request: GenerationRequest) -> AsyncGenerator[Row]:
+    async def generate(self, request: GenerationRequest, about: About | None = None) -> AsyncGenerator[Row]:
         """A row for the request, whose `next` gives the events of the answer. Leaving cancels it.
 
         Raises:
             TooBusy: as many requests wait as may.
         """
-        row = Row(request)
+        row = Row(request, about=about or About())
         if self._failure is not None:
             row.events.put_nowait(Broken(self._failure))
             yield row
@@ -174,6 +180,14 @@ class Engine:
         row.outcome = "error"
         row.events.put_nowait(Expired())
 
+    def cancel(self, request_id: str) -> bool:
+        """End all answers of a request as nobody's any more; False where there are none."""
+        rows = [row for row in self._roster.all if row.about.id == request_id]
+        for row in rows:
+            self._leave(row)
+            row.cancel()
+        return bool(rows)
+
     def _refuse_if_too_many(self, row: Row) -> None:
         queued = self._roster.queued
         if row.submissions == 0 and queued > self._config.max_queue:
@@ -183,62 +197,27 @@ class Engine:
                 retry_after_s=math.ceil(self._pace.until_start(0) or 1),
             )
 
-    async def _supervise(self) -> None:
-        useless_cores = deaths_while_loading = 0
-        try:
-            while deaths_while_loading < _MAX_DEATHS_WHILE_LOADING:
-                await asyncio.sleep(_BACKOFF_S[min(useless_cores, len(_BACKOFF_S) - 1)])
-                self._stepped = False
-                self._link = await CoreLink.spawn(self._config.command, self._config.start)
-                if (failure := await self._follow(self._link)) is not None:
-                    self._fail(failure)
-                    return
-                deaths_while_loading = 0 if self._ready else deaths_while_loading + 1
-                useless_cores = 0 if self._stepped else useless_cores + 1
-                await self._bury(self._link)
-            self._fail(f"The engine ended {deaths_while_loading} times while loading the model; see the log.")
-        except Exception as error:
-            # Nobody else watches this task: what it does not tell, nobody would ever know.
-            log.exception("the engine's supervisor failed")
-            self._fail(f"The engine cannot go on: {type(error).__name__}: {error}")
-        finally:
-            if self._link is not None:
-                await self._collect(self._link)
-
-    async def _collect(self, link: CoreLink) -> int:
-        """End a core and collect it; goes on to its end where the caller is cancelled meanwhile."""
-        burial = asyncio.ensure_future(link.close())
-        self._burials.add(burial)
-        burial.add_done_callback(self._burials.discard)
-        return await asyncio.shield(burial)
-
-    async def _follow(self, link: CoreLink) -> str | None:
-        """Act on a core's reports until it is gone. Returns why another one would not help."""
-        failure: str | None = None
-        try:
-            async for report in link.reports():
-                self._last_report = time.monotonic()
-                match report:
-                    case wire.Step():
-                        self._on_step(report)
-                    case wire.Phase():
-                        self._on_phase(report)
-                    case wire.Located():
-                        if (failure := await self._on_located(link, report)) is not None:
-                            return failure
-                    case wire.Ready():
-                        if (failure := await self._on_ready(report)) is not None:
-                            return failure
-                    case wire.WarmUp():
-                        self._on_warm_up(report)
-                    case wire.Failed():
-                        failure = report.message
-        except wire.WireError:
-            log.exception("the core broke the protocol; it is replaced")
-        return failure
+    async def reported(self, link: CoreLink, report: wire.Up) -> str | None:
+        """See `Watcher`."""
+        self._last_report = time.monotonic()
+        match report:
+            case wire.Step():
+                self._on_step(report)
+            case wire.Vectors():
+                self.embeddings.answered(report)
+            case wire.Phase():
+                self._on_phase(report)
+            case wire.Located():
+                return await self._on_located(link, report)
+            case wire.Ready():
+                return await self._on_ready(link, report)
+            case wire.WarmUp():
+                self._on_warm_up(report)
+            case wire.Failed():
+                return report.message
+        return None
 
     def _on_step(self, step: wire.Step) -> None:
-        self._stepped = True
         self._kv_bytes = step.kv_bytes
         self._cache = step.cache
         self._metrics.step(step.kv_bytes, step.cache)
@@ -254,6 +233,11 @@ class Engine:
                 if token.finish:
                     self._pace.finished(row)
                 self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))
+        for failure in step.failed:
+            if row := self._roster.get(failure.id):
+                self._apply(self._roster.finished(row))
+                row.outcome = "error"
+                row.events.put_nowait(Broken(f"The answer cannot go on: {failure.message}."))
         if changes := self._roster.stepped():
             self._apply(changes)
             self._announce()
@@ -292,7 +276,7 @@ class Engine:
         detail = "Ready" if over else f"Ready; warming up, {warm_up.done} of {warm_up.total}"
         self._board.update(detail=detail)
 
-    async def _on_ready(self, ready: wire.Ready) -> str | None:
+    async def _on_ready(self, link: CoreLink, ready: wire.Ready) -> str | None:
         try:
             await asyncio.shield(self._locating) if self._locating else None
         except Exception as error:
@@ -306,17 +290,19 @@ class Engine:
         self._apply(self._roster.core_up(ready.batches))
         self._pace.rows = self._config.start.max_rows if self._roster.batches else 1
         self._announce()
+        if ready.embeds:
+            self.embeddings.core_up(link.send)
         return None
 
-    async def _bury(self, link: CoreLink) -> None:
-        """Take note of a core's death."""
+    def died(self) -> None:
+        """See `Watcher`."""
         self._restarts += 1
         self._metrics.core_died()
         self._ready = None
-        self._link = None
         self._kv_bytes = 0
         self._cache = wire.CacheState()
         self._warm_up = None
+        self.embeddings.core_down()
         for row in self._roster.core_down():
             self._give_up(
                 [row], "The engine crashed twice on this request, and on no other. It is not tried again."
@@ -328,15 +314,16 @@ class Engine:
             detail="The engine stopped unexpectedly and is starting again",
             restarts=self._restarts,
         )
-        log.warning("the core ended (%s); another one is started", _how(await self._collect(link)))
 
-    def _fail(self, message: str) -> None:
+    def gave_up(self, message: str) -> None:
+        """See `Watcher`."""
         self._board.update(phase="failed", detail="The model cannot be loaded", error=message)
         self._refuse_all(message)
 
     def _refuse_all(self, message: str) -> None:
         self._failure = message
         self._give_up(self._roster.all, message)
+        self.embeddings.fail(message)
 
     def _give_up(self, rows: list[Row], message: str) -> None:
         for row in rows:
@@ -345,12 +332,13 @@ class Engine:
             row.events.put_nowait(Broken(message))
 
     def _apply(self, changes: Changes) -> None:
-        if self._link is None:
+        link = self._supervisor.link
+        if link is None:
             return
         for submission in changes.cancel:
-            self._link.send(wire.Cancel(submission))
+            link.send(wire.Cancel(submission))
         for row in changes.submit:
-            self._link.send(row.message())
+            link.submit(row.message(), row.request.vocabulary)
             if row.submissions == 1 and row.started_at is not None:
                 self._metrics.started(row.started_at - row.queued_at)
                 if self._config.lane_debug:
@@ -363,12 +351,7 @@ class Engine:
         waiting = self._roster.waiting
         for position, row in enumerate(waiting):
             row.events.put_nowait(Queued(position, self._pace.until_start(position)))
-        self._metrics.rows(len(self._roster.running), len(waiting))
-        self._board.update(rows=len(self._roster.running), queued=len(waiting))
-
-
-def _how(status: int) -> str:
-    """An exit status in words."""
-    if status >= 0:
-        return f"status {status}"
-    return signal.strsignal(-status) or f"signal {-status}"
+        running = len(self._roster.running) + self.embeddings.running
+        queued = len(waiting) + self.embeddings.waiting
+        self._metrics.rows(running, queued)
+        self._board.update(rows=running, queued=queued)

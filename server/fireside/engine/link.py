@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Sequence
@@ -10,6 +11,13 @@ from collections.abc import AsyncIterator, Sequence
 from fireside import wire
 
 _SOCKET_BUFFER = 1 << 20
+
+
+def how(status: int) -> str:
+    """A core's exit status in words; negative for a signal."""
+    if status >= 0:
+        return f"status {status}"
+    return signal.strsignal(-status) or f"signal {-status}"
 
 
 class CoreLink:
@@ -25,6 +33,7 @@ class CoreLink:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._vocabulary = b""
 
     @classmethod
     async def spawn(cls, command: Sequence[str], start: wire.Start) -> CoreLink:
@@ -65,6 +74,13 @@ class CoreLink:
         """Tell the core; a core that is gone is noticed by `reports`."""
         if not self._writer.is_closing():
             self._writer.write(wire.pack(message))
+
+    def submit(self, row: wire.Submit, vocabulary: bytes) -> None:
+        """Tell the core of a row, and before the first with a grammar of the vocabulary it is made for."""
+        if vocabulary and vocabulary != self._vocabulary:
+            self._vocabulary = vocabulary
+            self.send(wire.Vocabulary(vocabulary))
+        self.send(row)
 
     async def reports(self) -> AsyncIterator[wire.Up]:
         """What the core reports, until it is gone.

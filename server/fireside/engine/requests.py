@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Literal
 
 from fireside.engine.metrics import Outcome
-from fireside.wire import FinishReason, Logprobs, RowPrefill, Sampling, Submit, ThinkingBudget
+from fireside.wire import FinishReason, Grammar, Logprobs, RowPrefill, Sampling, Submit, ThinkingBudget
 
 Lane = Literal["batched", "serial"]
 
@@ -36,6 +36,8 @@ class GenerationRequest:
         boundary: so many tokens of the prompt begin the next turn's prompt too; 0 if unknown.
         thinking: ends a thinking block that gets too long.
         deadline_s: seconds after which nobody wants the rest of the answer; None for never.
+        grammar: what the answer must look like.
+        vocabulary: `wire.Vocabulary.info`; with a grammar only.
     """
 
     prompt: list[int]
@@ -48,6 +50,8 @@ class GenerationRequest:
     boundary: int = 0
     thinking: ThinkingBudget | None = None
     deadline_s: float | None = None
+    grammar: Grammar | None = None
+    vocabulary: bytes = b""
 
     @property
     def shape(self) -> str:
@@ -62,6 +66,14 @@ class GenerationRequest:
         if self.top_logprobs is not None:
             wanted.append(f"{self.top_logprobs} logprobs")
         return ", ".join(wanted)
+
+
+@dataclass(frozen=True)
+class About:
+    """Which answer a row makes: the response's id and the protocol's path; empty where nobody says."""
+
+    id: str = ""
+    route: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,11 @@ class Expired:
 
 
 @dataclass(frozen=True)
+class Cancelled:
+    """Somebody else than the client does not want the answer."""
+
+
+@dataclass(frozen=True)
 class Timings:
     """Where the time went: milliseconds, and tokens a second for the decode phase."""
 
@@ -131,7 +148,7 @@ class Timings:
     resumed: int
 
 
-Event = Queued | Prefill | Restarting | Token | Finished | Broken | Expired
+Event = Queued | Prefill | Restarting | Token | Finished | Broken | Expired | Cancelled
 
 
 @dataclass(eq=False)
@@ -150,6 +167,8 @@ class Row:
         progressed: a token came since the row was last submitted.
         resumed: how often it was taken up again with tokens already there.
         outcome: how it ended, once it has.
+        about: the answer that it makes.
+        prefill: how far its prompt was read, since the row was last submitted.
     """
 
     request: GenerationRequest
@@ -168,9 +187,11 @@ class Row:
     first_token_at: float | None = None
     last_token_at: float | None = None
     outcome: Outcome = "cancelled"
+    about: About = field(default_factory=About)
+    prefill: Prefill | None = None
 
     async def next(self) -> Event:
-        """The next event; the last one is `Finished`, `Broken` or `Expired`."""
+        """The next event; the last one is `Finished`, `Broken`, `Expired` or `Cancelled`."""
         return await self.events.get()
 
     def message(self) -> Submit:
@@ -185,6 +206,7 @@ class Row:
             top_logprobs=self.request.top_logprobs,
             boundary=self.request.boundary,
             thinking=self.request.thinking,
+            grammar=self.request.grammar,
         )
 
     def submitted(self, number: int, lane: Lane) -> None:
@@ -193,6 +215,7 @@ class Row:
         self.submissions += 1
         self.lane = lane
         self.progressed = False
+        self.prefill = None
         self.resumed += bool(self.generated)
         if self.started_at is None:
             self.started_at = time.monotonic()
@@ -204,7 +227,8 @@ class Row:
         """
         if self.submissions == 1:
             self.cached = progress.cached
-        self.events.put_nowait(Prefill(progress.done, progress.total))
+        self.prefill = Prefill(progress.done, progress.total)
+        self.events.put_nowait(self.prefill)
 
     def add(self, token: int, finish: FinishReason | None, logprobs: Logprobs | None = None) -> None:
         """Take a token, pass it on, and end with it where the core says so."""
@@ -217,6 +241,10 @@ class Row:
         if finish is not None:
             self.outcome = finish
             self.events.put_nowait(Finished(finish))
+
+    def cancel(self) -> None:
+        """Tell the reader that nobody wants the answer any more."""
+        self.events.put_nowait(Cancelled())
 
     def timings(self) -> Timings:
         """Where the time went so far."""

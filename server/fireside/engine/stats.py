@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from fireside.engine.admission import Admission
-from fireside.wire import CacheState, Ready
+from fireside.engine.status import Mode, Phase
+from fireside.wire import CacheState, Ready, WarmUp
 
 _FLOAT32 = 4
 """Bytes of a number."""
+
+
+class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
+    """The engine; null where there is none yet to ask.
+
+    Attributes:
+        restarts: how often the core had to be replaced.
+        pid: of the core.
+        weights: how they run.
+        blas: the library that multiplies matrices on a CPU.
+    """
+
+    mode: Mode
+    phase: Phase
+    restarts: int
+    pid: int | None
+    device: str | None
+    weights: str | None
+    weights_bytes: int | None
+    blas: dict[str, str | float | int] | None
+    versions: dict[str, str] | None
+    warnings: list[str]
+    warm_up: WarmUp | None
 
 
 def prompt_cache_stats(cache: CacheState) -> dict[str, int]:

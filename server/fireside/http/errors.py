@@ -3,10 +3,12 @@
 FiresideError           500 server_error
   BadRequest            400 invalid_request_error
     ContextOverBudget   400 context_over_budget or memory_admission
+  Unauthorized          401 invalid_api_key
   Forbidden             403 forbidden
   NotFound              404 not_found
   UnsupportedMedia      415 unsupported_media_type
   TooBusy               429 queue_full, with Retry-After
+  RequestCancelled      499 request_cancelled
   NotReady              503 not_ready, with Retry-After
   EngineError           502 engine_error
   DeadlineExceeded      504 deadline_exceeded
@@ -15,11 +17,14 @@ FiresideError           500 server_error
 from __future__ import annotations
 
 import logging
+import re
 from typing import ClassVar
 
 import msgspec
-from quart import Quart, Response
+from quart import Quart, Response, has_request_context, request
 from werkzeug.exceptions import HTTPException
+
+from fireside.http.anthropic_errors import anthropic_error_body, new_request_id, speaks_anthropic
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +71,14 @@ class ContextOverBudget(BadRequest):
     code = "context_over_budget"
 
 
+class Unauthorized(FiresideError):
+    """There is no key with the request, or not a good one."""
+
+    status = 401
+    type = "invalid_request_error"
+    code = "invalid_api_key"
+
+
 class Forbidden(FiresideError):
     """The request comes from a place that may not ask."""
 
@@ -99,6 +112,17 @@ class TooBusy(FiresideError):
     retry_after_s = 1
 
 
+class RequestCancelled(FiresideError):
+    """Somebody else than its client ended the request.
+
+    The status is one after which no client tries again by itself.
+    """
+
+    status = 499
+    type = "invalid_request_error"
+    code = "request_cancelled"
+
+
 class NotReady(FiresideError):
     """The model is still loading, or has gone."""
 
@@ -124,38 +148,77 @@ class EngineError(FiresideError):
     code = "engine_error"
 
 
-class _Detail(msgspec.Struct):
+class ErrorDetail(msgspec.Struct):
+    """What was wrong, for people and for programs; `param` is the field or parameter."""
+
     message: str
     type: str
     code: str | None
     param: str | None = None
 
 
-class _Envelope(msgspec.Struct):
-    error: _Detail
+class ErrorBody(msgspec.Struct):
+    """The body of every error."""
 
+    error: ErrorDetail
+
+
+_NOT_IN_HEADERS = re.compile(r"[^ !#-\[\]-~]")
+"""All but the printable ASCII characters that may stand in a quoted text as they are."""
+_LONGEST_WARNING = 500
 
 _BY_STATUS = {400: BadRequest, 403: Forbidden, 404: NotFound, 415: UnsupportedMedia}
 
 
-def error_body(error: FiresideError) -> bytes:
-    """The JSON body of an error, also the payload of an error in a running stream."""
-    detail = _Detail(str(error), error.type, error.error_code, error.param)
-    return msgspec.json.encode(_Envelope(detail))
+def error_body(
+    error: FiresideError, path: str = "", status: int | None = None, request_id: str | None = None
+) -> bytes:
+    """The JSON body of an error, also the payload of an error in a running stream.
+
+    Args:
+        path: of the request, where it may be one of Anthropic's API, which has another body.
+        status: instead of the error's own.
+        request_id: as the answer's headers have it.
+    """
+    if speaks_anthropic(path):
+        return anthropic_error_body(
+            str(error), status or error.status, error.error_code, error.param, request_id
+        )
+    detail = ErrorDetail(str(error), error.type, error.error_code, error.param)
+    return msgspec.json.encode(ErrorBody(detail))
 
 
-def error_response(error: FiresideError) -> Response:
-    """The HTTP answer to an error."""
-    response = Response(error_body(error), error.status, content_type="application/json")
+def error_response(error: FiresideError, status: int | None = None) -> Response:
+    """The HTTP answer to an error of the current request; `status` is instead of the error's own."""
+    # A WebSocket's upgrade is refused with the same body, and is no request.
+    path = str(request.path) if has_request_context() else ""
+    request_id = new_request_id() if speaks_anthropic(path) else None
+    body = error_body(error, path, status, request_id)
+    response = Response(body, status or error.status, content_type="application/json")
+    if request_id is not None:
+        response.headers["request-id"] = request_id
     if error.retry_after_s is not None:
         response.headers["Retry-After"] = str(error.retry_after_s)
     return response
 
 
+def as_told(error: Exception) -> FiresideError:
+    """What a caller is told of an error. What is not known as one is written to the log instead."""
+    if isinstance(error, FiresideError):
+        return error
+    log.exception("unexpected error", exc_info=error)
+    return FiresideError("Something in Fireside failed; its log has the details.")
+
+
 def add_warning(response: Response, text: str | None) -> None:
-    """Say in a header what was changed of the request; `text` is ASCII, None for nothing."""
+    """Say in a header of its own what was changed of the request; None for nothing.
+
+    What a header cannot carry is replaced, and a text that is too long for one is cut.
+    """
     if text is not None:
-        response.headers["Warning"] = f'199 fireside "{text}"'
+        plain = _NOT_IN_HEADERS.sub("?", text.replace('"', "'"))
+        short = plain if len(plain) <= _LONGEST_WARNING else f"{plain[: _LONGEST_WARNING - 3]}..."
+        response.headers.add("Warning", f'199 fireside "{short}"')
 
 
 def install_error_handlers(app: Quart) -> None:
@@ -170,13 +233,11 @@ def install_error_handlers(app: Quart) -> None:
         status = error.code or 500
         kind = _BY_STATUS.get(status, BadRequest if status < 500 else FiresideError)
         response = error_response(
-            kind(error.description or error.name, code=error.name.lower().replace(" ", "_"))
+            kind(error.description or error.name, code=error.name.lower().replace(" ", "_")), status
         )
-        response.status_code = status
         response.headers.extend([header for header in error.get_headers() if header[0] == "Allow"])
         return response
 
     @app.errorhandler(Exception)
     async def on_unknown(error: Exception) -> Response:
-        log.exception("unexpected error", exc_info=error)
-        return error_response(FiresideError("Something in Fireside failed; its log has the details."))
+        return error_response(as_told(error))

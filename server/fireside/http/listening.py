@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import socket
+import ssl
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,14 @@ from typing import Any
 
 from hypercorn.config import Config
 
+from fireside.http.access import REALM
+from fireside.http.hosts import is_any_address
+from fireside.http.tls import Certificate
+
 BACKLOG = 512
 _BODY_LIMIT_WS = 8 * 1024 * 1024
+_MOST_PATH = 103
+"""Bytes of a Unix socket's path: what macOS takes; Linux takes four more."""
 
 
 class CannotListen(Exception):
@@ -29,15 +36,22 @@ class Listener:
     Attributes:
         url: where a browser or client finds it; None for a Unix socket.
         shown: the address as people read it.
+        link: that opens the page once, where it needs one.
+        certificate: of https; None for plain http.
     """
 
     sock: socket.socket
     url: str | None
     shown: str
+    link: str | None = None
+    certificate: Certificate | None = None
 
 
-def listen_tcp(host: str, port: int) -> Listener:
+def listen_tcp(host: str, port: int, certificate: Certificate | None = None) -> Listener:
     """Listen on one address; port 0 takes a free one.
+
+    Args:
+        certificate: for https instead of http.
 
     Raises:
         CannotListen: somebody has the port, or the address is not this machine's.
@@ -56,17 +70,27 @@ def listen_tcp(host: str, port: int) -> Listener:
         raise CannotListen(_why_not(host, port, error)) from error
     sock.setblocking(False)
     bound = sock.getsockname()[1]
-    name = f"[{host}]" if ":" in host else host
-    url = f"http://{name}:{bound}"
-    return Listener(sock, url, url)
+    url = f"{'https' if certificate else 'http'}://{_name(host, family)}:{bound}"
+    return Listener(sock, url, url, certificate=certificate)
 
 
-def listen_unix(path: Path) -> Listener:
+def listen_unix(path: Path, *, private: bool = True) -> Listener:
     """Listen on a Unix socket that its owner alone may use; a stale one is replaced.
 
+    Args:
+        private: whether the folder must be its owner's alone too, and is made so where there is none.
+
     Raises:
-        CannotListen: another process answers there, or the path is taken by something else.
+        CannotListen: another process answers there, or the path is too long or taken by something else, or
+            others may use the folder.
     """
+    if (length := len(os.fsencode(path))) > _MOST_PATH:
+        raise CannotListen(
+            f"--unix-socket {path} has {length} bytes; a socket's path may have {_MOST_PATH} at most. "
+            "Choose a shorter one."
+        )
+    if private:
+        _check_folder(path.parent)
     if path.exists():
         if not stat.S_ISSOCK(path.stat().st_mode):
             raise CannotListen(f"{path} exists and is not a socket; choose another path for --unix-socket.")
@@ -87,6 +111,26 @@ def listen_unix(path: Path) -> Listener:
     return Listener(sock, None, str(path))
 
 
+def _check_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise CannotListen(f"Cannot use the folder {folder}: {error.strerror or error}") from error
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise CannotListen(
+            f"Others may use {folder}, the folder of the socket (mode {stat.S_IMODE(found.st_mode):04o}). "
+            "Choose one that is yours alone for --unix-socket (chmod 700), or start Fireside with --api-key."
+        )
+
+
+def _name(host: str, family: socket.AddressFamily) -> str:
+    """How this machine names the address in a URL: what listens everywhere listens on loopback too."""
+    if is_any_address(host):
+        host = "127.0.0.1" if family == socket.AF_INET else "::1"
+    return f"[{host}]" if ":" in host else host
+
+
 def hypercorn_config(listeners: list[Listener]) -> Config:
     """Hypercorn's settings, each of them on purpose.
 
@@ -95,7 +139,14 @@ def hypercorn_config(listeners: list[Listener]) -> Config:
     """
     config = Config()
     # Hypercorn makes a socket of the number and closes it in the end: it is no longer ours.
-    config.bind = [f"fd://{listener.sock.detach()}" for listener in listeners]
+    plain = [f"fd://{each.sock.detach()}" for each in listeners if each.certificate is None]
+    config.bind = plain
+    for listener in listeners:
+        if (certificate := listener.certificate) is not None:
+            config.certfile, config.keyfile = str(certificate.chain), str(certificate.key)
+            # With a certificate, `bind` is https alone.
+            config.bind, config.insecure_bind = [f"fd://{listener.sock.detach()}"], plain
+            config.alpn_protocols = ["http/1.1"]
     config.backlog = BACKLOG
     config.keep_alive_timeout = 75
     config.graceful_timeout = 2
@@ -131,10 +182,20 @@ def _why_not(host: str, port: int, error: OSError) -> str:
 
 
 def _is_fireside(host: str, port: int) -> bool:
-    connection = http.client.HTTPConnection(host, port, timeout=1)
+    # Nothing is told to the other side: whether its certificate is good does not matter.
+    anybody = ssl._create_unverified_context()  # pyright: ignore[reportPrivateUsage]
+    return _says_fireside(http.client.HTTPConnection(host, port, timeout=1)) or _says_fireside(
+        http.client.HTTPSConnection(host, port, timeout=1, context=anybody)
+    )
+
+
+def _says_fireside(connection: http.client.HTTPConnection) -> bool:
     try:
         connection.request("GET", "/api/status")
-        known = json.loads(connection.getresponse().read(1 << 20))
+        answer = connection.getresponse()
+        if answer.status == 401:
+            return REALM in answer.getheader("WWW-Authenticate", "")
+        known = json.loads(answer.read(1 << 20))
         return isinstance(known, dict) and "epoch" in known and "engine" in known
     except (OSError, ValueError, http.client.HTTPException):
         return False

@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from quart import Quart, Response, request
 from werkzeug.exceptions import RequestTimeout
 
-from fireside.http.errors import BadRequest, FiresideError, Forbidden, UnsupportedMedia, error_body
+from fireside.http.access import REALM, Access
+from fireside.http.cors import Headers, OriginPolicy
+from fireside.http.errors import (
+    BadRequest,
+    FiresideError,
+    Forbidden,
+    Unauthorized,
+    UnsupportedMedia,
+    error_body,
+)
+from fireside.http.headers import header
+from fireside.http.hosts import HostPolicy, same_origin
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_FORMS = frozenset({"text/plain", "application/x-www-form-urlencoded"})
 
 _CSP = "; ".join(
     (
@@ -49,121 +57,141 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True)
-class HostPolicy:
-    """The names under which Fireside may be asked: loopback names, and those that were allowed.
-
-    Attributes:
-        allowed: lower-case host names or addresses without port or brackets.
-    """
-
-    allowed: frozenset[str] = field(default_factory=frozenset[str])
-
-    @classmethod
-    def of(cls, names: Iterable[str]) -> HostPolicy:
-        return cls(frozenset(name.lower().strip("[]") for name in names))
-
-    def allows(self, host_header: str) -> bool:
-        """Whether a `Host` header names us. Any port: a port cannot be rebound to another machine."""
-        name = split_host(host_header)
-        return name is not None and (is_loopback(name) or name in self.allowed)
-
-
-def split_host(header: str) -> str | None:
-    """The lower-case name in a `Host` header, or None if the header is malformed."""
-    if not header or any(c in header for c in "@/\\?# \t"):
-        return None
-    try:
-        parts = urlsplit(f"//{header}")
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts.hostname or None
-
-
-def is_loopback(name: str) -> bool:
-    """Whether a host name or address can only mean this machine."""
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 class Gate:
-    """ASGI middleware in front of the whole app: Host and Origin, and the key of the private listener.
+    """ASGI middleware in front of the whole app: Host, Origin, and keys.
 
     Args:
+        access: keys and sessions of everybody else than the agent.
         private_address: of the loopback listener that only the agent may use.
         private_key: the bearer key that it demands.
     """
 
     def __init__(
-        self, app: Any, hosts: HostPolicy, private_address: tuple[str, int], private_key: str
+        self,
+        app: Any,
+        hosts: HostPolicy,
+        origins: OriginPolicy,
+        access: Access,
+        private_address: tuple[str, int],
+        private_key: str,
     ) -> None:
-        self._app = app
+        self.app = app
         self._hosts = hosts
+        self._origins = origins
+        self._access = access
         self._private_address = private_address
         self._private_key = private_key
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] in ("http", "websocket"):
-            refusal = self._refusal(scope)
+            refusal = self._foreign(scope)
+            if refusal is not None:
+                await _refuse(refusal, scope, send)
+                return
+            send = _with_headers(send, self._origins.answers(scope))
+            preflight = self._origins.preflight(scope) if header(scope, b"origin") else None
+            if preflight is not None:
+                await _answer(send, "http", 204, preflight, b"")
+                return
+            refusal = self._locked(scope)
             if refusal is not None:
                 await _refuse(refusal, scope, send)
                 return
             scope[_PRIVATE] = self._is_private(scope)
-        await self._app(scope, receive, send)
+            if scope["type"] == "websocket":
+                receive = self._while_open(scope, receive, send)
+        await self.app(scope, receive, send)
 
-    def _refusal(self, scope: Any) -> Forbidden | None:
-        host = _headers(scope, b"host")
-        if len(host) != 1 or not self._hosts.allows(host[0]):
+    def _foreign(self, scope: Any) -> FiresideError | None:
+        host = header(scope, b"host")
+        reached = scope.get("server")
+        if len(host) != 1 or not self._hosts.allows(host[0], reached[0] if reached else None):
             return Forbidden(
                 f"The host name {', '.join(host) or '(none)'} is not one of Fireside's. "
                 "Use a loopback address, or allow the name with --allow-host.",
                 code="host_not_allowed",
             )
-        if changes_state(scope) and any(not same_origin(o, host[0]) for o in _headers(scope, b"origin")):
+        # Also of what only reads: a browser says an origin there only when another one asks.
+        if any(not self._may(origin, host[0], scope["path"]) for origin in header(scope, b"origin")):
             return Forbidden(
-                "A page of another origin may not ask this of Fireside.", code="origin_not_allowed"
+                "A page of another origin may not ask this of Fireside; --allow-origin allows it to use /v1.",
+                code="origin_not_allowed",
             )
-        if self._is_private(scope) and not self._has_key(scope):
-            return Forbidden("This listener is for Fireside's own agent.", code="key_required")
+        if _is_form(scope):
+            return UnsupportedMedia("The body must be JSON, with `Content-Type: application/json`.")
         return None
+
+    def _may(self, origin: str, host: str, path: str) -> bool:
+        return same_origin(origin, host) or self._origins.allows(origin, path)
+
+    def _locked(self, scope: Any) -> FiresideError | None:
+        if self._is_private(scope):
+            if self._has_private_key(scope):
+                return None
+            return Forbidden("This listener is for Fireside's own agent.", code="key_required")
+        (host,) = header(scope, b"host")
+        own_page = all(same_origin(origin, host) for origin in header(scope, b"origin"))
+        return self._access.refusal(scope, with_cookie=own_page)
+
+    def _while_open(self, scope: Any, receive: Any, send: Any) -> Any:
+        """What comes through a WebSocket until its session has ended or its key was deleted."""
+
+        async def receive_if_open() -> Any:
+            event = await receive()
+            if event["type"] == "websocket.receive" and self._locked(scope) is not None:
+                await send({"type": "websocket.close", "code": 1008})
+                return {"type": "websocket.disconnect", "code": 1008}
+            return event
+
+        return receive_if_open
 
     def _is_private(self, scope: Any) -> bool:
         server = scope.get("server")
         return server is not None and tuple(server) == self._private_address
 
-    def _has_key(self, scope: Any) -> bool:
-        given = _headers(scope, b"authorization")
+    def _has_private_key(self, scope: Any) -> bool:
+        given = header(scope, b"authorization")
         return len(given) == 1 and hmac.compare_digest(
             given[0].encode(), f"Bearer {self._private_key}".encode()
         )
 
 
-def changes_state(scope: Any) -> bool:
-    """Whether a request could do anything: every WebSocket, and all but the safe methods."""
-    return scope["type"] == "websocket" or scope["method"] not in _SAFE_METHODS
-
-
-def same_origin(origin: str, host_header: str) -> bool:
-    """Whether an `Origin` is the page that we served under this `Host`."""
-    scheme, _, rest = origin.partition("://")
-    return scheme in ("http", "https") and rest.lower() == host_header.lower()
-
-
-def _headers(scope: Any, name: bytes) -> list[str]:
-    return [value.decode("latin-1").strip() for key, value in scope["headers"] if key.lower() == name]
+def _is_form(scope: Any) -> bool:
+    """Whether a page of any origin could send this without being asked first, also to a route that reads no
+    body. Forms with files are left to the routes: some take them.
+    """
+    if scope["type"] != "http" or scope["method"] in _SAFE_METHODS:
+        return False
+    return any(kind.partition(";")[0].strip().lower() in _FORMS for kind in header(scope, b"content-type"))
 
 
 async def _refuse(error: FiresideError, scope: Any, send: Any) -> None:
     kind = "http" if scope["type"] == "http" else "websocket.http"
-    body = error_body(error)
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": f"{kind}.response.start", "status": error.status, "headers": headers})
+    headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+    headers += [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
+    if error.status == Unauthorized.status:
+        headers.append((b"www-authenticate", f"Bearer {REALM}".encode()))
+    if error.retry_after_s is not None:
+        headers.append((b"retry-after", str(error.retry_after_s).encode()))
+    await _answer(send, kind, error.status, headers, error_body(error, scope["path"]))
+
+
+async def _answer(send: Any, kind: str, status: int, headers: Headers, body: bytes) -> None:
+    length = [] if status == 204 else [(b"content-length", str(len(body)).encode())]
+    await send({"type": f"{kind}.response.start", "status": status, "headers": [*headers, *length]})
     await send({"type": f"{kind}.response.body", "body": body, "more_body": False})
+
+
+def _with_headers(send: Any, headers: Headers) -> Any:
+    if not headers:
+        return send
+
+    async def send_with_headers(event: Any) -> None:
+        if event["type"] == "http.response.start":
+            event = {**event, "headers": [*event["headers"], *headers]}
+        await send(event)
+
+    return send_with_headers
 
 
 def install_headers(app: Quart) -> None:

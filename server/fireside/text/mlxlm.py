@@ -19,9 +19,14 @@ from typing import Any
 _NAME = "mlx_lm"
 
 
-def load_tokenizer(folder: Path, eos_token_ids: list[int] | None) -> Any:
-    """mlx-lm's `TokenizerWrapper` for a model folder. Takes a second or two: call it off the loop."""
-    return import_text_parts().load(folder, eos_token_ids=eos_token_ids)
+def load_tokenizer(folder: Path, eos_token_ids: list[int] | None, chat_template: str | None = None) -> Any:
+    """mlx-lm's `TokenizerWrapper` for a model folder. Takes a second or two: call it off the loop.
+
+    Args:
+        chat_template: instead of the folder's own.
+    """
+    instead = {} if chat_template is None else {"chat_template": chat_template}
+    return import_text_parts().load(folder, instead, eos_token_ids=eos_token_ids)
 
 
 def import_text_parts() -> Any:

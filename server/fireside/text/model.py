@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fireside.text.grammar.vocabulary import VocabularyDescription, describe
 from fireside.text.markup import MarkupSpec
 from fireside.text.messages import ChatMessage
 from fireside.text.mlxlm import import_text_parts, load_tokenizer
@@ -52,8 +53,15 @@ class TextModel:
     is cheap and belongs to its answer.
     """
 
-    def __init__(self, tokenizer: Any, config: ModelConfig, executor: ThreadPoolExecutor) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        config: ModelConfig,
+        executor: ThreadPoolExecutor,
+        template_values: Mapping[str, Any] | None = None,
+    ) -> None:
         self._tokenizer = tokenizer
+        self._template_values = dict(template_values or {})
         self._executor = executor
         self.defaults = config.defaults
         self.context_window = config.context_window
@@ -72,11 +80,23 @@ class TextModel:
         self._longest_token = max(map(len, vocabulary), default=1)
 
     @classmethod
-    async def load(cls, folder: Path) -> TextModel:
-        """Load the text side of a model folder."""
+    async def load(
+        cls,
+        folder: Path,
+        chat_template: str | None = None,
+        template_values: Mapping[str, Any] | None = None,
+    ) -> TextModel:
+        """Load the text side of a model folder.
+
+        Args:
+            chat_template: instead of the folder's own.
+            template_values: handed to the template where a request does not set them.
+        """
         executor = ThreadPoolExecutor(1, thread_name_prefix="text")
         try:
-            return await asyncio.get_running_loop().run_in_executor(executor, _load, folder, executor)
+            return await asyncio.get_running_loop().run_in_executor(
+                executor, _load, folder, executor, chat_template, template_values
+            )
         except BaseException:
             executor.shutdown(wait=False)
             raise
@@ -103,6 +123,8 @@ class TextModel:
         Raises:
             BadRequest: the model's template refuses the conversation; its words are passed on.
         """
+        if self._template_values:
+            options = replace(options, values={**self._template_values, **options.values})
 
         def rendered() -> Prompt | None:
             # Nearly every conversation is short enough at first sight, and need not be written twice.
@@ -114,15 +136,16 @@ class TextModel:
 
         return await self._run(rendered)
 
-    async def encode(self, text: str) -> list[int]:
+    async def encode(self, text: str, *, special: bool = True) -> list[int]:
         """A text as it is, without a chat template: special tokens in it are tokens.
 
-        The tokenizer puts its own in front, unless the text begins with that already.
+        Args:
+            special: the tokenizer puts its own in front, unless the text begins with that already.
         """
 
         def encoded() -> list[int]:
             begin: str | None = self._tokenizer.bos_token
-            add = begin is None or not text.startswith(begin)
+            add = special and (begin is None or not text.startswith(begin))
             return list(self._tokenizer.encode(text, add_special_tokens=add))
 
         return await self._run(encoded)
@@ -157,6 +180,10 @@ class TextModel:
         """What each token stands for by itself; a part of a character shows as U+FFFD."""
         return await self._run(lambda: [str(self._tokenizer.decode([token])) for token in tokens])
 
+    async def vocabulary(self) -> VocabularyDescription:
+        """The tokens as grammars know them. Raises `GrammarUnsupported`."""
+        return await self._run(lambda: describe(self._tokenizer, self._hidden_ids, self.stop_ids))
+
     def close(self) -> None:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
@@ -188,9 +215,15 @@ class Detokenizer:
         return self._inner.last_segment
 
 
-def _load(folder: Path, executor: ThreadPoolExecutor) -> TextModel:
+def _load(
+    folder: Path,
+    executor: ThreadPoolExecutor,
+    chat_template: str | None = None,
+    template_values: Mapping[str, Any] | None = None,
+) -> TextModel:
     config = read_config(folder)
-    return TextModel(load_tokenizer(folder, config.eos_token_ids), config, executor)
+    tokenizer = load_tokenizer(folder, config.eos_token_ids, chat_template)
+    return TextModel(tokenizer, config, executor, template_values)
 
 
 def read_config(folder: Path) -> ModelConfig:

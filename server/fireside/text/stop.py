@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cut:
-    """Text that may go out, and whether a stop text followed it."""
+    """Text that may go out, and the stop text that followed it, if one did."""
 
     text: str
-    stopped: bool
+    stop: str | None = None
+
+    @property
+    def stopped(self) -> bool:
+        return self.stop is not None
 
 
 class StopText:
@@ -29,13 +33,14 @@ class StopText:
     def feed(self, text: str) -> Cut:
         """Take the next piece."""
         text = self._held + text
-        begins = [begin for stop in self._stops if (begin := text.find(stop)) >= 0]
-        if begins:
+        found = [(begin, len(stop), stop) for stop in self._stops if (begin := text.find(stop)) >= 0]
+        if found:
             self._held = ""
-            return Cut(text[: min(begins)], True)
+            begin, _, stop = min(found)
+            return Cut(text[:begin], stop)
         keep = self._possible_begin(text)
         self._held = text[len(text) - keep :]
-        return Cut(text[: len(text) - keep], False)
+        return Cut(text[: len(text) - keep])
 
     def flush(self) -> str:
         """What was held back, once nothing can follow."""

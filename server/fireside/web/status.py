@@ -6,15 +6,15 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 from quart import Blueprint, Response, request
 
 from fireside import __version__
 from fireside.engine.engine import Engine
-from fireside.engine.stats import kv_mode, prompt_cache_stats
-from fireside.engine.status import EngineStatus, Mode, StatusBoard
+from fireside.engine.stats import EngineStats, kv_mode, prompt_cache_stats
+from fireside.engine.status import EngineStatus, Mode, Phase, StatusBoard
+from fireside.http.answers import json_answer
 from fireside.http.sse import event, stream_response
 
 _encode = msgspec.json.Encoder().encode
@@ -30,6 +30,44 @@ class AppStatus(msgspec.Struct, frozen=True):
     engine: EngineStatus
 
 
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether requests can be served; where not, why.
+
+    Attributes:
+        status: `ok` or `unavailable`.
+    """
+
+    status: str
+    phase: Phase | None = None
+    reason: str | None = None
+
+
+class ServerStats(msgspec.Struct, frozen=True):
+    """The app. `started_at` is in seconds since 1970."""
+
+    version: str
+    model: str | None
+    started_at: float
+
+
+class KvQuant(msgspec.Struct, frozen=True):
+    """The type of keys and values."""
+
+    mode: str | None
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """Counters and sizes of the app; sizes are bytes, null is what is not known or not limited."""
+
+    server: ServerStats
+    engine: EngineStats
+    admission: dict[str, int | None] | None
+    batch: dict[str, int | bool | None] | None
+    prompt_cache: dict[str, int] | None
+    response_store: dict[str, int] | None
+    kv_quant: KvQuant
+
+
 @dataclass(frozen=True)
 class StatusSource:
     """Where the status routes look."""
@@ -38,6 +76,7 @@ class StatusSource:
     mode: Mode
     epoch: str
     engine: Callable[[], Engine | None]
+    response_store: Callable[[], dict[str, int]] | None = None
     started_at: float = field(default_factory=time.time)
 
     def app_status(self) -> AppStatus:
@@ -60,20 +99,20 @@ def create_blueprint(source: StatusSource) -> Blueprint:
     async def health() -> Response:
         reason = source.unhealthy()
         if reason is None:
-            return _json({"status": "ok"})
-        return _json({"status": "unavailable", "phase": source.board.current.phase, "reason": reason}, 503)
+            return json_answer(Health("ok"))
+        return json_answer(Health("unavailable", source.board.current.phase, reason), 503)
 
     @blueprint.get("/health/live")
     async def live() -> Response:
-        return _json({"status": "ok"})
+        return json_answer(Health("ok"))
 
     @blueprint.get("/stats")
     async def stats() -> Response:
-        return _json(_stats(source))
+        return json_answer(_stats(source))
 
     @blueprint.get("/api/status")
     async def status() -> Response:
-        return _json(source.app_status())
+        return json_answer(source.app_status())
 
     @blueprint.get("/api/status/events")
     async def events() -> Response:
@@ -90,37 +129,29 @@ async def _events(source: StatusSource) -> AsyncGenerator[bytes, None]:
             yield event(_encode(source.app_status()))
 
 
-def _stats(source: StatusSource) -> dict[str, Any]:
+def _stats(source: StatusSource) -> Stats:
     status = source.board.current
     engine = source.engine()
     ready = engine.ready if engine else None
     admission = engine.admission if engine else None
-    return {
-        "server": {
-            "version": __version__,
-            "model": status.model and status.model.id,
-            "started_at": source.started_at,
-        },
-        "engine": {
-            "mode": source.mode,
-            "phase": status.phase,
-            "restarts": status.restarts,
-            "pid": engine.core_pid if engine else None,
-            "device": ready and ready.device,
-            "weights": ready and ready.weights,
-            "weights_bytes": ready and ready.weights_bytes,
-            "blas": ready and ready.blas,
-            "versions": ready and ready.versions,
-            "warnings": ready.warnings if ready else [],
-            "warm_up": engine and engine.warm_up,
-        },
-        "admission": admission and admission.stats(),
-        "batch": engine and engine.batch,
-        "prompt_cache": engine and prompt_cache_stats(engine.cache),
-        "kv_quant": {"mode": ready and kv_mode(ready, admission)},
-    }
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    headers = {"Cache-Control": "no-store"}
-    return Response(_encode(value), status, content_type="application/json", headers=headers)
+    return Stats(
+        server=ServerStats(__version__, status.model and status.model.id, source.started_at),
+        engine=EngineStats(
+            mode=source.mode,
+            phase=status.phase,
+            restarts=status.restarts,
+            pid=engine.core_pid if engine else None,
+            device=ready and ready.device,
+            weights=ready and ready.weights,
+            weights_bytes=ready and ready.weights_bytes,
+            blas=ready and ready.blas,
+            versions=ready and ready.versions,
+            warnings=ready.warnings if ready else [],
+            warm_up=engine and engine.warm_up,
+        ),
+        admission=admission and admission.stats(),
+        batch=engine and engine.batch,
+        prompt_cache=engine and prompt_cache_stats(engine.cache),
+        response_store=source.response_store() if source.response_store else None,
+        kv_quant=KvQuant(ready and kv_mode(ready, admission)),
+    )

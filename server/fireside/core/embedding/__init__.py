@@ -1,0 +1,1 @@
+"""Texts to vectors: the models that do it, and the order in which texts are read."""
