@@ -1,30 +1,33 @@
 """Markdown to HTML that is safe to insert as it is.
 
-CommonMark with tables and strikethrough. HTML in the text is shown, not obeyed; only absolute `http`,
-`https` and `mailto` links are live; images become links, so that nothing is fetched without a click;
-table alignment is a class, because the page's content security policy forbids `style=`.
+CommonMark with tables, strikethrough, task lists, footnotes, formulas and bare addresses. HTML in the text
+is shown, not obeyed; links and images are as `markdown_links` says; headings begin at the second level;
+alignment is a class, because the page's content security policy forbids `style=`.
 """
 
 import html
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fireside_agent.markdown_extras import enable_extras, take_task
+from fireside_agent.markdown_formulas import GROWING, enable_formulas
+from fireside_agent.markdown_links import enable_links, lone_picture
+from fireside_agent.markdown_notes import enable_notes, keys_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.renderer import RendererHTML
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
 logger = logging.getLogger(__name__)
 
-LIVE_LINK = re.compile(r"(https?://[^/]|mailto:.)", re.IGNORECASE)
-"""A scheme without the two slashes (`https:x`) would be resolved against the page's own address."""
-
 MAX_INLINE_CHARACTERS = 10_000
 """Inline markup in one paragraph beyond this is shown as plain text: its parser takes quadratic time."""
+
+_LAST_TEXT = "last text"
+"""In a parser's `env`: the inline token with which the text ends for now."""
 
 Reference = Mapping[str, Any]
 
@@ -53,27 +56,40 @@ class References(dict[str, Reference]):
 
 
 class Block(NamedTuple):
-    """A top-level block before its inline markup is parsed. `end` is the line after its last one."""
+    """A top-level block before its inline markup is parsed.
+
+    `end` is the line after its last one; `growing`: the text ends within it, and goes on.
+    """
 
     tokens: "list[Token]"
     end: int
+    growing: bool
 
 
-def render_blocks(text: str) -> list[str]:
-    """Render a whole text: one HTML string for each top-level block."""
+def render_blocks(text: str, growing: bool = False) -> list[str]:
+    """Render a whole text: one HTML string for each top-level block.
+
+    `growing`: more of the text will come, so a formula that is not complete at its end is one all the same.
+    """
     references = References({})
-    return [render_block(block, references) for block in outline(text, references)]
+    return [render_block(block, references) for block in outline(text, references, growing)]
 
 
-def outline(text: str, references: References) -> list[Block]:
-    """Find the top-level blocks of `text` and add its link definitions to `references`."""
+def outline(text: str, references: References, growing: bool = False) -> list[Block]:
+    """Find the top-level blocks of `text` and add its link definitions and notes to `references`."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    env: dict[str, Any] = {"references": references, GROWING: growing}
     try:
-        tokens = _block_parser().parse(text, {"references": references})
+        tokens = _block_parser().parse(text, env)
     except Exception:
         # A fault of the parser, whatever it is, must not make a chat unreadable for good.
         logger.exception("a text of %d characters is shown without markup", len(text))
         tokens = [_as_it_is(text)]
-    return [Block(group, (group[0].map or [0, 0])[1]) for group in _top_level(tokens)]
+    for key in keys_of(env):
+        references.setdefault(key, {"href": "", "title": ""})
+    lines = text.count("\n") + (not text.endswith("\n"))
+    groups = [(group, (group[0].map or [0, 0])[1]) for group in _top_level(tokens)]
+    return [Block(group, end, growing and end >= lines) for group, end in groups]
 
 
 def render_block(block: Block, references: References) -> str:
@@ -90,7 +106,8 @@ def _render(block: Block, references: References) -> str:
     from markdown_it.rules_core import StateCore
 
     parser = _inline_parser()
-    env = {"references": references}
+    texts = [token for token in block.tokens if token.type == "inline"]
+    env = {"references": references, _LAST_TEXT: texts[-1] if texts and block.growing else None}
     state = StateCore("", parser, env, block.tokens)
     parser.core.process(state)
     return str(parser.renderer.render(state.tokens, parser.options, env))
@@ -115,7 +132,8 @@ def _parser() -> "MarkdownIt":
 
     options = {"html": False, "maxNesting": _MAX_NESTING}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    parser.validateLink = _is_live  # pyright: ignore[reportAttributeAccessIssue]
+    for enable in (enable_links, enable_formulas, enable_notes, enable_extras):
+        enable(parser)
     return parser
 
 
@@ -130,68 +148,21 @@ def _block_parser() -> "MarkdownIt":
 def _inline_parser() -> "MarkdownIt":
     parser = _parser()
     parser.core.ruler.at("inline", _parse_inline)
-    parser.core.ruler.push("links", _secure_links)
-    parser.core.ruler.push("alignment", _align_by_class)
     parser.core.ruler.disable(["normalize", "block"])
     return parser
 
 
-def _is_live(url: str) -> bool:
-    return LIVE_LINK.match(url) is not None
-
-
 def _parse_inline(state: "StateCore") -> None:
-    for token in state.tokens:
+    for index, token in enumerate(state.tokens):
         if token.type != "inline":
             continue
-        token.children = []
-        if len(token.content) > MAX_INLINE_CHARACTERS:
-            token.children.append(_text(token.content))
-        else:
+        box = take_task(state.tokens, index)
+        token.children = [box] if box else []
+        state.env[GROWING] = token is state.env[_LAST_TEXT]
+        if len(token.content) <= MAX_INLINE_CHARACTERS:
             state.md.inline.parse(token.content, state.md, state.env, token.children)
-
-
-def _secure_links(state: "StateCore") -> None:
-    for token in state.tokens:
-        if token.children:
-            token.children = list(_with_safe_links(token.children, state))
-
-
-def _with_safe_links(tokens: "list[Token]", state: "StateCore") -> "Iterator[Token]":
-    inside_link = False
-    for token in tokens:
-        if token.type == "link_open":
-            inside_link = True
-            yield _secured(token)
-        elif token.type == "image":
-            yield from _as_link(token, state, inside_link)
         else:
-            inside_link = inside_link and token.type != "link_close"
-            yield token
-
-
-def _secured(link: "Token") -> "Token":
-    """The opening tag with its guards; an empty destination loses its `href` and so its effect."""
-    href = str(link.attrs.pop("href", ""))
-    if _is_live(href):
-        guards = {"rel": "noopener noreferrer", "target": "_blank"}
-        link.attrs = {"href": href, **link.attrs, **guards}
-    return link
-
-
-def _as_link(image: "Token", state: "StateCore", inside_link: bool) -> "Iterator[Token]":
-    """A link to the image, named by its alternative text; inside a link only the text."""
-    from markdown_it.token import Token
-
-    renderer = cast("RendererHTML", state.md.renderer)
-    alt = renderer.renderInlineAsText(image.children or [], state.md.options, state.env)
-    url = str(image.attrs.get("src", ""))
-    if inside_link or not _is_live(url):
-        yield _text(alt)
-        return
-    yield _secured(Token("link_open", "a", 1, attrs={"href": url, "class": "image"}))
-    yield _text(alt or url)
-    yield Token("link_close", "a", -1)
+            token.children.append(lone_picture(token.content) or _text(token.content))
 
 
 def _text(content: str) -> "Token":
@@ -204,10 +175,3 @@ def _as_it_is(text: str) -> "Token":
     from markdown_it.token import Token
 
     return Token("code_block", "", 0, content=text, map=[0, text.count("\n") + 1])
-
-
-def _align_by_class(state: "StateCore") -> None:
-    for token in state.tokens:
-        style = token.attrs.pop("style", None)
-        if style is not None:
-            token.attrs["class"] = "align-" + str(style).rpartition(":")[2]

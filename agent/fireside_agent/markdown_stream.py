@@ -24,7 +24,7 @@ class _Settled:
 
 
 class StreamRenderer:
-    """Renders a growing text: after every `feed`, `blocks` equals `render_blocks` of the text so far.
+    """Renders a growing text: after every `feed`, `blocks` equals `render_blocks(text so far, growing=True)`.
 
     Blocks are parsed by whole lines, and a block that another one follows is closed for good; so only
     the text after the last but one block is parsed again. Link labels may be defined anywhere, also
@@ -70,13 +70,13 @@ class StreamRenderer:
     def _outline_tail(self) -> tuple[list[Block], References]:
         references = References(self._definitions)
         text = self._tail + "\n" if self._held_return else self._tail
-        return outline(text, references), references
+        return outline(text, references, growing=True), references
 
     def _settle(self) -> set[str]:
         """Move closed blocks out of the tail; returns the labels that are now defined for good."""
         lines = self._tail.split("\n")
         whole = "\n".join(lines[:-1]) + "\n"
-        ends = [block.end for block in outline(whole, References({}))][:-1]
+        ends = [block.end for block in outline(whole, References({}), growing=True)][:-1]
         if not ends:
             return set()
         begin = 0

@@ -1,5 +1,7 @@
-import { dress, highlight } from "./code_blocks.js";
+import { dress, extendCode, highlight } from "./code_blocks.js";
+import { keepReachable } from "./formulas.js";
 import { morph } from "./morph.js";
+import { linkArticles } from "./wikilinks.js";
 
 /** Shows an answer's rendered Markdown, one element a block; blocks that did not change are not touched. */
 export class BlockView {
@@ -25,7 +27,10 @@ export class BlockView {
     });
     this.#shown = [...blocks];
     const fresh = [...this.#root.children].slice(this.#finished, finished);
-    for (const block of fresh) void highlight(block);
+    for (const block of fresh) {
+      void highlight(block);
+      keepReachable(block);
+    }
     this.#finished = Math.min(finished, blocks.length);
     return fresh;
   }
@@ -42,9 +47,11 @@ export class BlockView {
    */
   #replace(index, html) {
     const block = this.#root.children[index] ?? this.#append();
+    if (index >= this.#finished && extendCode(block, this.#shown[index] ?? "", html)) return;
     const template = document.createElement("template");
     template.innerHTML = html;
     dress(template.content);
+    linkArticles(template.content);
     if (index < this.#finished) {
       block.replaceChildren(template.content);
       this.#finished = index;

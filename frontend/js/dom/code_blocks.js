@@ -1,61 +1,124 @@
 import { loadHighlighter } from "../lib.js";
-import { copyText } from "./clipboard.js";
+import { fileName } from "../text/file_names.js";
+import { COPY, SAVE, WRAP, listenForActs, wraps } from "./code_acts.js";
+import { appendText, splitLong } from "./code_parts.js";
+import { listenForFormulas } from "./formulas.js";
+import { listenForNotes } from "./notes.js";
 
-const HIGHLIGHT_LIMIT = 60_000;
-const COPIED_MS = 2_000;
+/** Colouring and showing more characters holds up the page for longer than is noticed. */
+const HIGHLIGHT_LIMIT = 30_000;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+const OF_ITS_OWN_DIRECTION = "li, li p, td, th, blockquote p, .note p";
+const CODE_START = "<pre><code";
+const CODE_END = "</code></pre>\n";
 
 /**
- * Give the code blocks and tables of freshly parsed Markdown what HTML alone does not: a header with the
- * language and a Copy button, and a box that scrolls sideways and can be reached by keyboard.
+ * Give the code blocks and tables of freshly parsed Markdown what HTML alone does not: a head with the name
+ * and what can be done with it, and a box that scrolls sideways and can be reached by keyboard.
  *
  * @param {DocumentFragment} fragment
  */
 export function dress(fragment) {
-  for (const code of fragment.querySelectorAll("pre > code")) dressCode(code);
+  if (RIGHT_TO_LEFT.test(fragment.textContent ?? "")) direct(fragment);
+  for (const code of fragment.querySelectorAll("pre > code")) dressCode(/** @type {HTMLElement} */ (code));
   for (const table of fragment.querySelectorAll("table")) {
-    table.replaceWith(scroller("table-box", "Table", table.cloneNode(true)));
+    const box = scroller("table-box", "Table");
+    table.replaceWith(box);
+    box.append(table);
   }
 }
 
-/** @param {Element} code */
+/**
+ * Paragraphs of both directions in one block each keep their own, code keeps its. What is around them goes by its
+ * first letter: `auto` would not look into what has a direction of its own.
+ *
+ * @param {DocumentFragment} fragment
+ */
+function direct(fragment) {
+  for (const element of fragment.querySelectorAll(OF_ITS_OWN_DIRECTION)) element.setAttribute("dir", "auto");
+  for (const around of fragment.querySelectorAll("ul, ol, blockquote, table, .note")) {
+    around.setAttribute("dir", RIGHT_TO_LEFT.test(/\p{L}/u.exec(around.textContent ?? "")?.[0] ?? "") ? "rtl" : "ltr");
+  }
+  for (const code of fragment.querySelectorAll(":not(pre) > code")) code.setAttribute("dir", "ltr");
+}
+
+/** @param {HTMLElement} code */
 function dressCode(code) {
   const pre = /** @type {HTMLElement} */ (code.parentElement);
   const language = languageOf(code);
+  const { name = "" } = code.dataset;
   const figure = document.createElement("figure");
   figure.className = "code";
   const caption = document.createElement("figcaption");
-  const name = document.createElement("span");
-  name.textContent = language || "text";
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "code__copy";
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", "Copy code");
-  caption.append(name, button);
+  const title = document.createElement("span");
+  title.className = "code__name";
+  title.dir = "auto";
+  title.textContent = name || language || "text";
+  const file = fileName(language, name);
+  const wrap = button(WRAP, "Wrap", "Wrap long lines");
+  wrap.setAttribute("aria-pressed", String(wraps()));
+  caption.append(title, wrap, button(SAVE, "Save", `Save code as ${file}`), button(COPY, "Copy", "Copy code"));
   pre.replaceWith(figure);
   pre.tabIndex = 0;
   pre.dir = "ltr";
+  pre.setAttribute("role", "group");
+  pre.setAttribute("aria-label", `Code: ${title.textContent}`);
+  figure.dataset.file = file;
   figure.append(caption, pre);
+  splitLong(code);
+}
+
+/**
+ * @param {string} className
+ * @param {string} words
+ * @param {string} label
+ */
+function button(className, words, label) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.className = `code__act ${className}`;
+  made.textContent = words;
+  made.setAttribute("aria-label", label);
+  return made;
 }
 
 /**
  * @param {string} className
  * @param {string} label
- * @param {Node} content
  */
-function scroller(className, label, content) {
+function scroller(className, label) {
   const box = document.createElement("div");
   box.className = className;
   box.tabIndex = 0;
-  box.setAttribute("role", "region");
+  box.setAttribute("role", "group");
   box.setAttribute("aria-label", label);
-  box.append(content);
   return box;
 }
 
 /** @param {Element} code */
 function languageOf(code) {
   return [...code.classList].find((name) => name.startsWith("language-"))?.slice("language-".length) ?? "";
+}
+
+/**
+ * The quick way for what grows longest: code that only got longer gets only what is new.
+ *
+ * @param {Element} block  shows `before`
+ * @param {string} before
+ * @param {string} after
+ * @returns {boolean} whether it was that, and `block` shows `after`
+ */
+export function extendCode(block, before, after) {
+  if (!before.startsWith(CODE_START) || !before.endsWith(CODE_END) || !after.endsWith(CODE_END)) return false;
+  const kept = before.length - CODE_END.length;
+  if (after.length < before.length || !after.startsWith(before.slice(0, kept))) return false;
+  const code = block.querySelector(":scope > .code code");
+  if (!code) return false;
+  const parsed = document.createElement("template");
+  // A paragraph keeps a line break that it begins with, `pre` would not.
+  parsed.innerHTML = `<p>${after.slice(kept, -CODE_END.length)}</p>`;
+  appendText(code, parsed.content.textContent ?? "");
+  return true;
 }
 
 /**
@@ -77,21 +140,12 @@ export async function highlight(root) {
 }
 
 /**
- * One listener serves all Copy buttons, so that blocks can be replaced freely.
+ * What can be done inside an answer's text. One listener serves all blocks, so that they can be replaced freely.
  *
  * @param {Document} page
  */
 export function listenForCopy(page) {
-  page.addEventListener("click", (event) => {
-    const button = event.target instanceof Element && event.target.closest(".code__copy");
-    if (button) void copyFrom(button);
-  });
-}
-
-/** @param {Element} button */
-async function copyFrom(button) {
-  const code = button.closest(".code")?.querySelector("code");
-  const copied = await copyText(code?.textContent ?? "");
-  button.textContent = copied ? "Copied" : "Not copied";
-  setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
+  listenForActs(page);
+  listenForFormulas(page);
+  listenForNotes(page);
 }

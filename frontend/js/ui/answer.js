@@ -1,6 +1,7 @@
 /** @import { MessageModel } from "../state/message.js" */
 
 import { html, useEffect, useRef } from "../lib.js";
+import { plainText } from "../dom/plain_text.js";
 import { answerEnd } from "../text/message_words.js";
 import { AnswerFoot } from "./answer_foot.js";
 import { useApp } from "./context.js";
@@ -41,7 +42,7 @@ function Step({ model }) {
 
 /** @param {Element} block */
 function spoken(block) {
-  return block.querySelector(":scope > .code") ? "A code block." : (block.textContent ?? "");
+  return block.querySelector(":scope > .code") ? "A code block." : plainText(block);
 }
 
 /**

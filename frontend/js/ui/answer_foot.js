@@ -3,7 +3,7 @@
 import { html, useSignal } from "../lib.js";
 import { answerEnd } from "../text/message_words.js";
 import { useApp } from "./context.js";
-import { CopyButton } from "./copy_button.js";
+import { CopyAnswer, markdownOf } from "./copy_answer.js";
 import { Icon } from "./icons.js";
 import { Receipt } from "./receipt.js";
 import { Siblings } from "./siblings.js";
@@ -16,13 +16,12 @@ export function AnswerFoot({ steps }) {
   const receipt = last.receipt.value;
   const end = answerEnd(last.status.value, last.error.value);
   const cut = receipt?.finish_reason === "length" && last.status.value === "done";
-  const text = () => steps.map((step) => step.text.trim()).filter(Boolean).join("\n\n");
   return html`
     ${end && html`<p class=${`end ${last.status.value === "error" ? "end--bad" : ""}`}>${end}</p>`}
     ${cut && html`<p class="end">The answer reached the length limit.</p>`}
     <div class="message__foot">
       <${Siblings} model=${first} what="answer" />
-      ${text() && html`<${CopyButton} text=${text} />`}
+      ${markdownOf(steps) && html`<${CopyAnswer} steps=${steps} />`}
       <${Regenerate} answer=${first} ended=${last.status.value} />
       <button
         type="button"
