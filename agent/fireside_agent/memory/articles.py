@@ -50,11 +50,16 @@ class Heading:
 
 @dataclass(frozen=True)
 class Wikilink:
-    """A link as written: `words` are the article's name, perhaps with `#` and a heading."""
+    """A link as written: `words` are the article's name, perhaps with `#` and a heading.
+
+    `start` and `end` are where it stands in the text, in characters.
+    """
 
     words: str
     label: str
     line: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Article:
 
     @cached_property
     def headings(self) -> list[Heading]:
-        return list(_read_headings(self.text, self.visible, self._body_start))
+        return list(_read_headings(self.text, self.visible, self.body_start))
 
     @cached_property
     def title(self) -> str:
@@ -107,7 +112,7 @@ class Article:
     @cached_property
     def lead(self) -> str:
         """What stands before the first section, without front matter and title."""
-        start, end = self._body_start, len(self.text)
+        start, end = self.body_start, len(self.text)
         for heading in self.headings:
             if heading.level > 1:
                 end = heading.start
@@ -154,7 +159,8 @@ class Article:
         return self.headings[index - 1] if index else None
 
     @cached_property
-    def _body_start(self) -> int:
+    def body_start(self) -> int:
+        """Where the front matter ends, in characters."""
         found = _FRONT_MATTER.match(self.text)
         return found.end() if found else 0
 
@@ -229,7 +235,7 @@ def _read_wikilinks(visible: str) -> Iterator[Wikilink]:
         # In a table the bar is written `\|`.
         words = found[2].removesuffix("\\").strip()
         if words and not (found[1] and _ATTACHMENT.search(words)):
-            yield Wikilink(words, (found[3] or words).strip(), line)
+            yield Wikilink(words, (found[3] or words).strip(), line, *found.span())
 
 
 def _section_ends(levels: list[int], starts: list[int], length: int) -> list[int]:

@@ -8,6 +8,7 @@ VaultError
     ProposalNotFound        404
     ProposalSettled         409  accepted, dropped or undone before
     ArticleChanged          409  the article is no longer what the writer saw
+    EditConflict            409  the same, with the article as it is now
     ProposalConflict        409  the same, with what the proposal would change now
     GitError                409  git refused or failed; what was written is on disk
         GitMissing              409  there is no git program
@@ -16,6 +17,7 @@ VaultError
     VaultUnusable           500  the disk or its permissions
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from fireside_agent.errors import AgentError
@@ -56,10 +58,18 @@ class InvalidQuery(VaultError):
 
 
 class ArticleNotFound(VaultError):
-    """There is no article, section or commit of that name."""
+    """There is no article, section or commit of that name.
+
+    Attributes:
+        near: names of articles that may be meant, best first.
+    """
 
     status = 404
     code = "article_not_found"
+
+    def __init__(self, message: str, param: str | None = None, near: Sequence[str] = ()) -> None:
+        super().__init__(message, param)
+        self.near = list(near)
 
 
 class VaultMissing(VaultError):
@@ -100,6 +110,22 @@ class ProposalConflict(ArticleChanged):
 
     def __init__(self, message: str, diff: str, before_hash: str) -> None:
         super().__init__(message)
+        self.diff = diff
+        self.before_hash = before_hash
+
+
+class EditConflict(ArticleChanged):
+    """The article has changed since the person read it; nothing was written.
+
+    Attributes:
+        text: of the article as it is now; None where there is none any more.
+        diff: from that to what the person wrote.
+        before_hash: of the article as it is now; saving with it overwrites that.
+    """
+
+    def __init__(self, message: str, text: str | None, diff: str, before_hash: str) -> None:
+        super().__init__(message)
+        self.text = text
         self.diff = diff
         self.before_hash = before_hash
 

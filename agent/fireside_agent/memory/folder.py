@@ -88,7 +88,7 @@ class Folder:
             raise InvalidName(f"{name} is a link that leads out of the memory, or nowhere.")
         near = names.near(name)
         hint = f" Near it: {', '.join(near)}." if near else ""
-        raise ArticleNotFound(f"There is no article {name}.{hint}", "name")
+        raise ArticleNotFound(f"There is no article {name}.{hint}", "name", near)
 
     def read(self, name: str) -> Article:
         """The note of that name as it is now.
@@ -136,6 +136,16 @@ class Folder:
         with self._guard:
             self._cache.pop(check_name(name), None)
         return path
+
+    def remove(self, name: str) -> None:
+        """Take the note away. Raises ArticleNotFound, InvalidName and VaultUnusable."""
+        path = self.find(name).path
+        if path.is_symlink():
+            raise InvalidName(f"{name} is a link to another file. Remove that one.")
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise VaultUnusable(f"{name} could not be removed: {error.strerror or error}.") from error
 
     def _inside(self, path: Path) -> None:
         root = self._root.resolve()

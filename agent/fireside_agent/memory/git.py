@@ -153,6 +153,19 @@ class Git:
         show = ("show", "--format=", "--diff-merges=first-parent", *DIFF_OPTIONS)
         return self._run(*show, commit, "--", path).decode(errors="replace")
 
+    def text(self, path: str, commit: str, param: str = "commit") -> str | None:
+        """A file as it was after a commit; None where there was none. Raises ArticleNotFound as `diff`."""
+        self._check(commit, param)
+        if not self._run("ls-tree", "-z", commit, "--", path):
+            return None
+        return self._run("cat-file", "blob", f"{commit}:{path}").decode(errors="replace")
+
+    def diff_between(self, path: str, base: str, commit: str) -> str:
+        """From a file after one commit to the same after another. Raises ArticleNotFound as `diff`."""
+        self._check(base, "base")
+        self._check(commit)
+        return self._run("diff", *DIFF_OPTIONS, base, commit, "--", path).decode(errors="replace")
+
     def diff_since(self, path: str, text: str) -> str:
         """What has changed in a file, which now holds `text`, since its last commit."""
         if self._has("HEAD") and self._run("ls-files", "-z", "--", path):
@@ -163,10 +176,10 @@ class Git:
         """Raises GitMissing where there is no git program."""
         self._program()
 
-    def _check(self, commit: str) -> None:
+    def _check(self, commit: str, param: str = "commit") -> None:
         if COMMIT.fullmatch(commit) and self._has(f"{commit}^{{commit}}"):
             return
-        raise ArticleNotFound("There is no such commit. Take its hash from the article's history.", "commit")
+        raise ArticleNotFound("There is no such commit. Take its hash from the article's history.", param)
 
     def _under_way(self) -> bool:
         return self._has("REVERT_HEAD")

@@ -4,9 +4,13 @@
     GET  list
     GET  search?q=
     GET  article?name=               with an ETag; 304 to If-None-Match
+    PUT  article?name=               {"text", "before_hash"}: a person's edit
+    DELETE article?name=&before_hash=
+    GET  page?name=                  the article rendered, with its links both ways
+    GET  version?name=&commit=       the article's text after a commit
     GET  links?name=
     GET  history?name=
-    GET  diff?name=&commit=          without `commit`: what has not been committed
+    GET  diff?name=&commit=&base=    without `commit`: what is not committed; `base`: from that commit on
     POST init
     GET  proposals?status=
     POST proposals/<id>/accept       {"text"?, "before_hash"?}
@@ -14,21 +18,35 @@
     POST proposals/<id>/undo
 
 A failure answers `{"error": {"message", "type", "code", "param"}}` with the status and code of
-`memory.errors`. A conflict also has `diff` and `before_hash` beside it: what the proposal would change now,
-and the hash with which that is accepted.
+`memory.errors`. A conflict also has `diff` and `before_hash` beside it: what the proposal or the edit would
+change now, and the hash with which that is accepted; that of an edit also `text`, the article as it is now.
+An article that is not there has `near` beside it: names that may be meant.
 """
+
+from typing import Any, TypeVar
 
 import msgspec
 from quart import Blueprint, Response, request
 
 from fireside_agent.answers import error_body, json_answer
 from fireside_agent.memory.articles import Article, Field
-from fireside_agent.memory.errors import InvalidQuery, ProposalConflict, VaultError
+from fireside_agent.memory.editing import remove, save
+from fireside_agent.memory.errors import (
+    ArticleNotFound,
+    EditConflict,
+    InvalidQuery,
+    ProposalConflict,
+    VaultError,
+)
+from fireside_agent.memory.links import InboundLink, OutboundLink
+from fireside_agent.memory.pages import Page
 from fireside_agent.memory.proposal import STATUSES, ProposalStatus
 from fireside_agent.memory.proposals import Proposals
 from fireside_agent.memory.vault import Vault
 
 # pyright: reportUnusedFunction=false
+
+T = TypeVar("T")
 
 
 class HeadingAnswer(msgspec.Struct):
@@ -52,6 +70,27 @@ class ArticleAnswer(msgspec.Struct):
     hash: str
 
 
+class PageAnswer(ArticleAnswer):
+    """`GET page`. `blocks` are HTML that is safe to insert, without front matter and title."""
+
+    blocks: list[str]
+    outbound: list[OutboundLink]
+    inbound: list[InboundLink]
+
+
+class VersionAnswer(msgspec.Struct):
+    """`GET version`: the article's text after a commit."""
+
+    text: str
+
+
+class Edit(msgspec.Struct):
+    """Body of `PUT article`: the new text, and the hash of the one that it was made from, empty for none."""
+
+    text: str
+    before_hash: str
+
+
 class Acceptance(msgspec.Struct):
     """Body of `accept`: the person's own text, and the article that it was decided on."""
 
@@ -64,6 +103,7 @@ def create_blueprint(vault: Vault, proposals: Proposals) -> Blueprint:
     blueprint = Blueprint("memory", __name__, url_prefix="/api/memory")
     blueprint.register_error_handler(VaultError, _answer_error)
     _add_vault(blueprint, vault)
+    _add_editing(blueprint, vault)
     _add_proposals(blueprint, proposals)
     return blueprint
 
@@ -85,10 +125,14 @@ def _add_vault(blueprint: Blueprint, vault: Vault) -> None:
     async def article() -> Response:
         found = await vault.read(_argument("name"))
         fresh = request.if_none_match.contains_weak(found.hash)
-        response = Response(status=304) if fresh else json_answer(_article(found))
+        response = Response(status=304) if fresh else json_answer(ArticleAnswer(**_article(found)))
         response.set_etag(found.hash)
         response.headers["Cache-Control"] = "private, no-cache"
         return response
+
+    @blueprint.get("/page")
+    async def page() -> Response:
+        return json_answer(_page(await vault.page(_argument("name"))))
 
     @blueprint.get("/links")
     async def links() -> Response:
@@ -100,11 +144,27 @@ def _add_vault(blueprint: Blueprint, vault: Vault) -> None:
 
     @blueprint.get("/diff")
     async def diff() -> Response:
-        return json_answer({"diff": await vault.diff(_argument("name"), request.args.get("commit") or None)})
+        commits = (request.args.get(name) or None for name in ("commit", "base"))
+        return json_answer({"diff": await vault.diff(_argument("name"), *commits)})
+
+    @blueprint.get("/version")
+    async def version() -> Response:
+        return json_answer(VersionAnswer(await vault.version(_argument("name"), _argument("commit"))))
 
     @blueprint.post("/init")
     async def init() -> Response:
         return json_answer(await vault.init())
+
+
+def _add_editing(blueprint: Blueprint, vault: Vault) -> None:
+    @blueprint.put("/article")
+    async def save_article() -> Response:
+        body = _decoded(await request.get_data(), Edit)
+        return json_answer(await save(vault, _argument("name"), body.text, body.before_hash))
+
+    @blueprint.delete("/article")
+    async def delete_article() -> Response:
+        return json_answer(await remove(vault, _argument("name"), _argument("before_hash")))
 
 
 def _add_proposals(blueprint: Blueprint, proposals: Proposals) -> None:
@@ -114,7 +174,8 @@ def _add_proposals(blueprint: Blueprint, proposals: Proposals) -> None:
 
     @blueprint.post("/proposals/<proposal_id>/accept")
     async def accept(proposal_id: str) -> Response:
-        body = _acceptance(await request.get_data())
+        data = await request.get_data()
+        body = _decoded(data, Acceptance) if data.strip() else Acceptance()
         return json_answer(await proposals.accept(proposal_id, body.text, body.before_hash))
 
     @blueprint.post("/proposals/<proposal_id>/drop")
@@ -140,9 +201,9 @@ def _argument(name: str) -> str:
     return value
 
 
-def _acceptance(data: str | bytes) -> Acceptance:
+def _decoded(data: str | bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(data, type=Acceptance) if data.strip() else Acceptance()
+        return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         field = str(error).rpartition("$.")[2].rstrip("`") if "$." in str(error) else None
         raise InvalidQuery(f"The body is not what this route takes: {error}.", field) from error
@@ -150,15 +211,26 @@ def _acceptance(data: str | bytes) -> Acceptance:
         raise InvalidQuery(f"The body is not JSON: {error}.") from error
 
 
-def _article(article: Article) -> ArticleAnswer:
-    return ArticleAnswer(
-        name=article.name,
-        title=article.title,
-        text=article.text,
-        fields=article.fields,
-        headings=[HeadingAnswer(each.level, each.title, each.path, each.line) for each in article.headings],
-        modified_at=article.modified,
-        hash=article.hash,
+def _article(article: Article) -> dict[str, Any]:
+    return {
+        "name": article.name,
+        "title": article.title,
+        "text": article.text,
+        "fields": article.fields,
+        "headings": [
+            HeadingAnswer(each.level, each.title, each.path, each.line) for each in article.headings
+        ],
+        "modified_at": article.modified,
+        "hash": article.hash,
+    }
+
+
+def _page(page: Page) -> PageAnswer:
+    return PageAnswer(
+        **_article(page.article),
+        blocks=page.blocks,
+        outbound=page.links.outbound,
+        inbound=page.links.inbound,
     )
 
 
@@ -166,4 +238,8 @@ async def _answer_error(error: VaultError) -> Response:
     body = error_body(error.status, error.code, str(error), error.param)
     if isinstance(error, ProposalConflict):
         body |= {"diff": error.diff, "before_hash": error.before_hash}
+    elif isinstance(error, EditConflict):
+        body |= {"diff": error.diff, "before_hash": error.before_hash, "text": error.text}
+    elif isinstance(error, ArticleNotFound):
+        body |= {"near": error.near}
     return json_answer(body, error.status)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fireside_agent.memory.articles import Article
+from fireside_agent.memory.diffs import unified_diff
 from fireside_agent.memory.errors import (
     ArticleChanged,
     ArticleNotFound,
@@ -22,6 +23,7 @@ from fireside_agent.memory.folder import Folder, replace_file
 from fireside_agent.memory.git import LOCK_SECONDS, Commit, Git
 from fireside_agent.memory.links import Links, links_of
 from fireside_agent.memory.names import SUFFIX, Names, check_name
+from fireside_agent.memory.pages import Page, page_of
 from fireside_agent.memory.records import README, Imported, Status, Summary, summarize
 from fireside_agent.memory.search import Results, search
 
@@ -99,9 +101,24 @@ class Vault:
         """The article's commits, newest first; also of one that has been deleted."""
         return await self._read(lambda: self._history(name))
 
-    async def diff(self, name: str, commit: str | None = None) -> str:
-        """What a commit changed in the article; without one, what has changed since the last commit."""
-        return await self._read(lambda: self._diff(name, commit))
+    async def diff(self, name: str, commit: str | None = None, base: str | None = None) -> str:
+        """What a commit changed in the article; without one, what has changed since the last commit.
+
+        With `base`, another commit: from the article after that one to the article after `commit`, or to the
+        article as it is now.
+        """
+        return await self._read(lambda: self._diff(name, commit, base))
+
+    async def version(self, name: str, commit: str) -> str:
+        """The article's text after a commit. Raises ArticleNotFound, also where it was not there then."""
+        return await self._read(lambda: self._version(name, commit))
+
+    async def page(self, name: str) -> Page:
+        """The article as a person reads it, found as a link would find it: also by its title or alias.
+
+        Raises InvalidName and ArticleNotFound.
+        """
+        return await self._read(lambda: self._page(name))
 
     async def write(self, name: str, text: str, message: str) -> str | None:
         """Put `text` into the article and commit it; the commit's hash, None where nothing changed.
@@ -157,6 +174,29 @@ class Vault:
             return self._git.commit(path, message)
         except GitError as error:
             error.args = (f"{name} is written but not committed. {error}",)
+            raise
+
+    def remove_now(self, name: str, message: str, *, only_if: Callable[[str | None], bool]) -> str | None:
+        """Take the article away and commit that, for work inside `exclusive`. Blocks.
+
+        What was changed by hand is committed first, so that the history has it.
+
+        Raises:
+            ArticleChanged: `only_if`, which gets the article's text now, says no.
+            GitError: the article is gone and that is not committed; or see `write_now`.
+        """
+        self._check_writable()
+        article = self.folder.read(name)
+        path = self._path(name)
+        if not only_if(article.text):
+            raise ArticleChanged(f"{name} has changed in the meantime. Read it again.")
+        if self._git.changed(path):
+            self._keep_hand_edits(path, article.name)
+        self.folder.remove(name)
+        try:
+            return self._git.commit(path, message)
+        except GitError as error:
+            error.args = (f"{name} is deleted, which is not committed. {error}",)
             raise
 
     def _keep_hand_edits(self, path: str, name: str) -> None:
@@ -229,8 +269,21 @@ class Vault:
             recent=[summarize(article) for article in recent],
         )
 
+    def _page(self, name: str) -> Page:
+        try:
+            article = self.folder.read(name)
+        except ArticleNotFound:
+            articles = self.folder.articles()
+            meant = names_of(articles).find(name)
+            if meant is None:
+                raise
+            article = articles[meant]
+        return page_of(article, self._links_of(article))
+
     def _links(self, name: str) -> Links:
-        article = self.folder.read(name)
+        return self._links_of(self.folder.read(name))
+
+    def _links_of(self, article: Article) -> Links:
         articles = self.folder.articles()
         beside = ("Reference", "Meta")
         others = [f"{folder}/{each}" for folder in beside for each in Folder(self.root / folder).scan()]
@@ -242,13 +295,28 @@ class Vault:
             self.folder.find(name)
         return commits
 
-    def _diff(self, name: str, commit: str | None) -> str:
-        path = self._path(name)
-        if not self._git.exists:
-            raise VaultMissing(f"{self.root} has no git repository. `fireside memory init` makes it.")
+    def _diff(self, name: str, commit: str | None, base: str | None) -> str:
+        path = self._versioned(name)
+        if base is not None and commit is not None:
+            return self._git.diff_between(path, base, commit)
+        if base is not None:
+            return unified_diff(self._git.text(path, base, "base"), self.folder.read(name).text, path)
         if commit is None:
             return self._git.diff_since(path, self.folder.read(name).text)
         return self._git.diff(path, commit)
+
+    def _version(self, name: str, commit: str) -> str:
+        text = self._git.text(self._versioned(name), commit)
+        if text is None:
+            raise ArticleNotFound(f"{name} was not there after that commit.", "commit")
+        return text
+
+    def _versioned(self, name: str) -> str:
+        """The article's file as git names it. Raises VaultMissing where there is no repository."""
+        path = self._path(name)
+        if not self._git.exists:
+            raise VaultMissing(f"{self.root} has no git repository. `fireside memory init` makes it.")
+        return path
 
     def _path(self, name: str) -> str:
         """The article's file as git names it."""

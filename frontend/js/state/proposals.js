@@ -12,6 +12,7 @@ import { RouteError, askRoute, postJson, reasonOf } from "../net/answers.js";
  * @property {string} reason
  * @property {string} call_id
  * @property {string} session_id
+ * @property {number} created_at  in seconds since the epoch
  * @property {"open" | "accepted" | "edited" | "dropped" | "undone"} status
  * @property {string | null} before
  * @property {string} before_hash
@@ -32,10 +33,18 @@ export class ProposalDesk {
 
   #call_id;
 
-  /** @param {string} call_id */
-  constructor(call_id) {
+  /**
+   * @param {string} call_id
+   * @param {ProposalValue} [known]
+   */
+  constructor(call_id, known) {
     this.#call_id = call_id;
-    void this.#do(async () => {
+    if (known) this.proposal.value = known;
+    else void this.#find();
+  }
+
+  #find() {
+    return this.#do(async () => {
       const { proposals } = await askRoute(ROUTE);
       return proposals.find((/** @type {ProposalValue} */ each) => each.call_id === this.#call_id) ?? null;
     });

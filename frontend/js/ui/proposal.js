@@ -1,6 +1,7 @@
 /** @import { ProposalValue } from "../state/proposals.js" */
 
 import { html, useMemo, useSignal } from "../lib.js";
+import { articleHref } from "../state/memory_place.js";
 import { ProposalDesk } from "../state/proposals.js";
 import { useApp } from "./context.js";
 import { Diff } from "./diff.js";
@@ -19,6 +20,11 @@ const ENDS = {
 /** What the model wants to write to the memory. Nothing is written without a yes. @param {{call_id: string}} props */
 export function Proposal({ call_id }) {
   const desk = useMemo(() => new ProposalDesk(call_id), [call_id]);
+  return html`<${ProposalCard} desk=${desk} />`;
+}
+
+/** @param {{desk: ProposalDesk}} props */
+export function ProposalCard({ desk }) {
   const draft = useSignal(/** @type {string | null} */ (null));
   const proposal = desk.proposal.value;
   const failure = desk.error.value;
@@ -33,7 +39,8 @@ export function Proposal({ call_id }) {
     data-status=${proposal.status}
   >
     <p class="call__question">
-      <b>${proposal.before === null ? "New article" : "Change of"} ${proposal.article}.</b> ${proposal.reason}
+      <b>${proposal.before === null ? "New article" : "Change of"} <${ArticleName} proposal=${proposal} />.</b>
+      ${" "}${proposal.reason}
     </p>
     ${draft.value === null
       ? html`<${Diff} text=${proposal.diff} label=${`Proposed change of ${proposal.article}`} />`
@@ -41,6 +48,12 @@ export function Proposal({ call_id }) {
     ${error}
     ${end ? html`<${Ended} desk=${desk} end=${end} />` : html`<${Decision} desk=${desk} draft=${draft} />`}
   </div>`;
+}
+
+/** A link, where there is something to read. @param {{proposal: ProposalValue}} props */
+function ArticleName({ proposal: { article, before, status } }) {
+  const there = before === null ? status === "accepted" || status === "edited" : true;
+  return there ? html`<a href=${articleHref(article)} dir="auto">${article}</a>` : html`<bdi>${article}</bdi>`;
 }
 
 /** @param {{desk: ProposalDesk, end: string}} props */
