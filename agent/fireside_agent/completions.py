@@ -11,10 +11,16 @@ PHASES: frozenset[str] = frozenset(get_args(Phase))
 
 
 class ModelRow(msgspec.Struct, frozen=True):
-    """A row of `/v1/models`. All but the id is Fireside's; `context_window` is in tokens."""
+    """A row of `/v1/models`. All but the id is Fireside's; `context_window` is in tokens.
+
+    Attributes:
+        reasoning: it can think.
+        thinking: it does unless it is told otherwise.
+    """
 
     id: str
     context_window: int | None = None
+    reasoning: bool = False
     thinking: bool = False
     vision: bool = False
     audio: bool = False

@@ -18,6 +18,7 @@ class SamplingChoice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     top_p: float | None = None
     top_k: int | None = None
     min_p: float | None = None
+    repetition_penalty: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
 

@@ -24,6 +24,7 @@ SAMPLING_RANGES: dict[str, tuple[float, float]] = {
     "top_p": (0, 1),
     "min_p": (0, 1),
     "top_k": (0, 2**31),
+    "repetition_penalty": (0, 10),
     "max_tokens": (1, 2**31),
     "seed": (0, 2**64 - 1),
 }

@@ -41,6 +41,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready", kw_only=True):
     context_window: int | None = None
     thinking: bool = False
     """It can think."""
+    thinks: bool = False
+    """It does unless it is told otherwise."""
     vision: bool = False
     audio: bool = False
     gen_defaults: SamplingChoice | None = None

@@ -38,7 +38,8 @@ class Readiness:
         ready = Ready(
             model=model.id,
             context_window=model.context_window,
-            thinking=model.thinking,
+            thinking=model.reasoning or model.thinking,
+            thinks=model.thinking,
             vision=model.vision,
             audio=model.audio,
             gen_defaults=model.gen_defaults,

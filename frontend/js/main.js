@@ -9,15 +9,18 @@ import { Painter } from "./dom/painter.js";
 import { Connection } from "./net/connection.js";
 import { EngineStatus } from "./net/engine_status.js";
 import { Attaching } from "./state/attaching.js";
+import { ChatSettings } from "./state/chat_settings.js";
 import { Chats } from "./state/chats.js";
 import { Client } from "./state/client.js";
 import { Drafts } from "./state/drafts.js";
 import { Notices } from "./state/notices.js";
 import { Outbox } from "./state/outbox.js";
+import { Palette } from "./state/palette.js";
 import { Router } from "./state/router.js";
 import { Search } from "./state/search.js";
 import { Session } from "./state/session.js";
 import { Theme } from "./state/theme.js";
+import { Transfer } from "./state/transfer.js";
 import { Wishes } from "./state/wishes.js";
 import { Page } from "./ui/app.js";
 import { Drawer } from "./ui/drawer.js";
@@ -41,6 +44,7 @@ function build() {
   const app = {
     ...parts,
     client,
+    chatSettings: new ChatSettings({ ...parts, send }),
     wishes: new Wishes({ ...parts, send }),
     title: titleOf(parts),
     connected: connection.open,
@@ -49,8 +53,10 @@ function build() {
     drawer: new Drawer(),
     engine: new EngineStatus(),
     painter: new Painter(),
-    search: new Search(parts.chats.filter),
+    palette: new Palette(),
+    search: new Search(parts.chats.filter, "message,reasoning,tool,attachment"),
     theme: new Theme(),
+    transfer: new Transfer(parts),
   };
   return { app, connection };
 }

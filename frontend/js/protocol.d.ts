@@ -166,6 +166,8 @@ export interface Ready {
   context_window: number | null;
   /** It can think. */
   thinking: boolean;
+  /** It does unless it is told otherwise. */
+  thinks: boolean;
   vision: boolean;
   audio: boolean;
   /** How it draws tokens where nothing is said. */
@@ -371,6 +373,7 @@ export interface SamplingChoice {
   top_p?: number | null;
   top_k?: number | null;
   min_p?: number | null;
+  repetition_penalty?: number | null;
   max_tokens?: number | null;
   seed?: number | null;
 }

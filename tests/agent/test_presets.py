@@ -45,7 +45,8 @@ async def get(client: Client, path: str) -> Any:
 
 
 async def test_presets_are_kept_by_name(client: Client, store: PresetStore) -> None:
-    body = {"instructions": "Be brief", "tools": ["read"], "sampling": {"temperature": 0.5, "seed": 2**40}}
+    sampling = {"repetition_penalty": 1.1, "seed": 2**40}
+    body = {"instructions": "Be brief", "tools": ["read"], "sampling": sampling}
     assert (await put(client, "Zoë/code", {**body, "preset": "other", "unknown": 1}))[0] == 200
     await put(client, "Alone", {})
     await put(client, "Alone", {"thinking": False})
@@ -57,7 +58,7 @@ async def test_presets_are_kept_by_name(client: Client, store: PresetStore) -> N
     stored = await store.get("Zoë/code")
     assert stored is not None
     assert stored.settings == SessionSettings(
-        instructions="Be brief", tools=["read"], sampling=SamplingChoice(temperature=0.5, seed=2**40)
+        instructions="Be brief", tools=["read"], sampling=SamplingChoice(repetition_penalty=1.1, seed=2**40)
     )
 
     response = await client.delete("/api/presets/Zo%C3%AB%2Fcode")
@@ -90,6 +91,7 @@ async def test_names_that_are_not(client: Client, store: PresetStore, name: str)
         ({"sampling": {"temperature": "hot"}}, "sampling.temperature"),
         ({"sampling": {"temperature": 2.5}}, "sampling.temperature"),
         ({"sampling": {"top_p": -0.1}}, "sampling.top_p"),
+        ({"sampling": {"repetition_penalty": 11}}, "sampling.repetition_penalty"),
         ({"sampling": {"max_tokens": 0}}, "sampling.max_tokens"),
         ({"tools": "all"}, "tools"),
         ({"instructions": None}, "instructions"),

@@ -37,7 +37,7 @@ async def test_the_first_frame_is_hello(client: Client) -> None:
 
 
 async def test_ready_names_the_first_model_of_the_server(served: Served, upstream: Upstream) -> None:
-    row = {"id": "scripted-1", "context_window": 4096, "thinking": True, "gen_defaults": {"top_k": 20}}
+    row = {"id": "scripted-1", "context_window": 4096, "reasoning": True, "gen_defaults": {"top_k": 20}}
     upstream.models = {"data": [row, {"id": "other"}]}
     async with served.client() as client:
         ready = await client.until("ready")
@@ -46,6 +46,7 @@ async def test_ready_names_the_first_model_of_the_server(served: Served, upstrea
         "model": "scripted-1",
         "context_window": 4096,
         "thinking": True,
+        "thinks": False,
         "vision": False,
         "audio": False,
         "gen_defaults": {"top_k": 20},

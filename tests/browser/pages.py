@@ -14,6 +14,13 @@ from agent.scripted import Step, Upstream, call_chunks, create_app
 from agent.scripted import serving as serving_app
 
 TITLE = "Tides"
+MODEL = {
+    "id": "scripted-1",
+    "context_window": 32_768,
+    "reasoning": True,
+    "thinking": False,
+    "gen_defaults": {"temperature": 0.3, "top_p": None, "top_k": 7},
+}
 NOTES = "# Tides\n\nHigh water is at 06:12.\nLow water is at 12:25.\n"
 
 
@@ -21,7 +28,7 @@ class Scripted:
     """A scripted upstream on an event loop of its own: Playwright keeps the main thread's."""
 
     def __init__(self) -> None:
-        self.upstream = Upstream(models={"data": [{"id": "scripted-1", "context_window": 32_768}]})
+        self.upstream = Upstream(models={"data": [MODEL]})
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._ready = threading.Event()
@@ -99,3 +106,12 @@ def approval(page: Page) -> Locator:
 
 def call(page: Page) -> Locator:
     return page.get_by_test_id("call")
+
+
+def expect_inside(element: Locator, width: int, height: int) -> None:
+    """All of it is within a window of this size."""
+    box = element.bounding_box()
+    assert box is not None
+    assert min(box["x"], box["y"]) >= 0
+    assert box["x"] + box["width"] <= width
+    assert box["y"] + box["height"] <= height

@@ -65,6 +65,7 @@ export class StatusSource {
     try {
       const signal = AbortSignal.timeout(FETCH_LIMIT_MS);
       const response = await fetch("/api/status", { cache: "no-store", signal });
+      if (response.status === 401) location.replace("/login");
       if (!response.ok) throw new Error(`/api/status answered ${response.status}`);
       this.#options.emit(await response.json());
       return true;

@@ -3,6 +3,8 @@
 
 import { computed, signal } from "../lib.js";
 
+const months = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
+
 /**
  * @typedef {object} Group
  * @property {string} title
@@ -70,5 +72,6 @@ function age(then, now) {
   const midnight = (days) => new Date(now.getFullYear(), now.getMonth(), now.getDate() - days);
   if (then >= midnight(0)) return "Today";
   if (then >= midnight(1)) return "Yesterday";
-  return then >= midnight(7) ? "Last week" : "Older";
+  if (then >= midnight(7)) return "Last week";
+  return then >= midnight(30) ? "Last month" : months.format(then);
 }

@@ -57,7 +57,8 @@ export class Client {
   ask(text, manner) {
     const { outbox, session } = this.#parts;
     const id = session.id.peek();
-    outbox.add(id, text, { ...(manner && { manner }), ...(id === null && { temporary: session.temporary.peek() }) });
+    const chat = { temporary: session.temporary.peek(), settings: session.settings.peek() };
+    outbox.add(id, text, { ...(manner && { manner }), ...(id === null && chat) });
     this.#delivery.flush();
   }
 
@@ -101,7 +102,7 @@ export class Client {
         return this.#error(frame);
       case "ready":
         // Its name is in /api/status, which also knows what happens before there is a model.
-        return void (this.#parts.session.window.value = frame.context_window);
+        return void (this.#parts.session.model.value = frame);
       default:
         return this.#session(frame);
     }

@@ -32,7 +32,7 @@ export class Delivery {
   flush() {
     for (const entry of this.#outbox.entries.peek()) {
       if (entry.error !== null || this.#sent.has(entry.client_id)) continue;
-      if (entry.session_id === null) this.#askForChat(entry.temporary ?? false);
+      if (entry.session_id === null) this.#askForChat(entry);
       else this.#deliver(entry, entry.session_id);
     }
   }
@@ -78,9 +78,9 @@ export class Delivery {
     this.flush();
   }
 
-  /** @param {boolean} temporary */
-  #askForChat(temporary) {
-    if (!this.#awaitsChat) this.#awaitsChat = this.#send({ type: "new_session", temporary });
+  /** @param {Entry} entry  the first prompt of the chat */
+  #askForChat({ temporary = false, settings = {} }) {
+    if (!this.#awaitsChat) this.#awaitsChat = this.#send({ type: "new_session", temporary, settings });
   }
 
   /**

@@ -7,9 +7,11 @@ import { signal } from "../lib.js";
  * @property {string} text
  * @property {boolean} [reload]  whether reloading the page is the remedy
  * @property {() => void} [undo]  takes back what the notice tells of
+ * @property {boolean} [done]  it tells of something that went well
+ * @property {string} [about]  what it is about, of which only the newest is told
  */
 
-const UNDO_MS = 10_000;
+const DONE_MS = 10_000;
 
 /** What went wrong, or was done, and belongs to no message. */
 export class Notices {
@@ -30,16 +32,33 @@ export class Notices {
    *
    * @param {string} text
    * @param {() => void} undo
+   * @param {string} [about]  what was told of the same before is dismissed
    */
-  offerUndo(text, undo) {
+  offerUndo(text, undo, about = text) {
+    this.forget(about);
     /** @type {Notice} */
-    const notice = { text, undo: () => (this.dismiss(notice), undo()) };
-    this.shown.value = [...this.shown.peek(), notice];
-    setTimeout(() => this.dismiss(notice), UNDO_MS);
+    const notice = { text, about, done: true, undo: () => (this.dismiss(notice), undo()) };
+    this.#showForAWhile(notice);
+  }
+
+  /** Tell of something that went well. @param {string} text */
+  tell(text) {
+    this.#showForAWhile({ text, done: true });
+  }
+
+  /** @param {Notice} notice */
+  #showForAWhile(notice) {
+    this.shown.value = [...this.shown.peek().filter(({ text }) => text !== notice.text), notice];
+    setTimeout(() => this.dismiss(notice), DONE_MS);
   }
 
   askForReload() {
     this.add("Fireside was updated. Reload the page to go on with the new version.", { reload: true });
+  }
+
+  /** Dismiss what was told of something that is otherwise now. @param {string} about */
+  forget(about) {
+    this.shown.value = this.shown.peek().filter((notice) => notice.about !== about);
   }
 
   /** @param {Notice} notice */

@@ -1,4 +1,4 @@
-/** @import { Attachment } from "../protocol.d.ts" */
+/** @import { Attachment, SessionSettings } from "../protocol.d.ts" */
 /** @import { Signal } from "../lib.js" */
 
 import { signal } from "../lib.js";
@@ -22,6 +22,7 @@ import { Shelf } from "../dom/storage.js";
  * @property {string | null} error  why it failed; it waits for Retry then
  * @property {Manner} [manner]
  * @property {boolean} [temporary]  of a chat that it opens
+ * @property {SessionSettings} [settings]  of a chat that it opens
  */
 
 /** Prompts on their way. They survive a reload: what was typed is never lost. */
@@ -34,7 +35,7 @@ export class Outbox {
   /**
    * @param {string | null} session_id
    * @param {string} text
-   * @param {Pick<Entry, "manner" | "temporary">} [rest]
+   * @param {Pick<Entry, "manner" | "temporary" | "settings">} [rest]
    */
   add(session_id, text, rest = {}) {
     this.#save([...this.entries.peek(), { client_id: newId(), session_id, text, error: null, ...rest }]);

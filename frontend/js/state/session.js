@@ -22,8 +22,10 @@ export class Session {
   settings = signal({});
   /** @type {Signal<Frames.Context | null>} the last word on how full the context window is */
   context = signal(null);
-  /** @type {Signal<number | null>} tokens that the model can see at once, whatever the chat */
-  window = signal(null);
+  /** @type {Signal<Frames.Ready | null>} the model that answers, whatever the chat; the last that is known */
+  model = signal(null);
+  /** Tokens that it can see at once. */
+  window = computed(() => this.model.value?.context_window ?? null);
   /** Stop was pressed and the turn has not ended yet. */
   stopping = signal(false);
   /** Older messages are being summarized. */

@@ -94,14 +94,23 @@ export class Wishes {
     return this.#send({ type: "mark_session", id, ...marks });
   }
 
+  /** Take a chat out of the list, or back into it. @param {SessionRow} row */
+  archive({ id, title, archived }) {
+    if (!this.mark(id, { archived: !archived })) return;
+    const { notices } = this.#parts;
+    if (archived) notices.forget(id);
+    else notices.offerUndo(`“${title || "New chat"}” is archived.`, () => this.mark(id, { archived: false }), id);
+  }
+
   /** Delete a chat; for a while it can be had back. @param {SessionRow} row */
   remove(row) {
     const { notices, router, session } = this.#parts;
     const shown = session.id.peek() === row.id;
     if (!this.#send({ type: "delete_session", id: row.id })) return false;
-    notices.offerUndo(`“${row.title || "New chat"}” is deleted.`, () => {
+    const restore = () => {
       if (this.#send({ type: "restore_session", id: row.id }) && shown) router.go(row.id);
-    });
+    };
+    notices.offerUndo(`“${row.title || "New chat"}” is deleted.`, restore, row.id);
     return true;
   }
 

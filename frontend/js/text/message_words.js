@@ -1,6 +1,8 @@
-/** @import { MessageStatus, Progress, Receipt } from "../protocol.d.ts" */
+/** @import { MessageStatus, Progress, Receipt, SamplingChoice } from "../protocol.d.ts" */
 
 import { count, milliseconds, seconds, speed } from "./format.js";
+
+const SHORT_HASH = 12;
 
 /**
  * @param {MessageStatus} status
@@ -76,17 +78,33 @@ export function receiptLines(receipt) {
   const lines = [
     ["Model", receipt.model],
     ["Prompt", receipt.prompt_tokens && `${count(receipt.prompt_tokens)} tokens`],
-    ["From cache", receipt.cached_tokens && `${count(receipt.cached_tokens)} tokens`],
+    ["From cache", receipt.cached_tokens && cached(receipt)],
     ["Answer", `${count(receipt.completion_tokens ?? 0)} tokens`],
     ["Speed", receipt.decode_tps ? speed(receipt.decode_tps) : null],
     ["First token", receipt.ttft_ms != null && milliseconds(receipt.ttft_ms)],
     ["Queued", receipt.queue_ms ? milliseconds(receipt.queue_ms) : null],
     ["Lane", receipt.lane],
     ["Seed", receipt.seed != null && String(receipt.seed)],
+    ["Sampling", receipt.sampling && sampled(receipt.sampling)],
+    ["Instructions", receipt.instructions && `${count(receipt.instructions.length)} characters`],
+    ["Adapter", receipt.adapter_hash?.slice(0, SHORT_HASH)],
     ["Ended by", receipt.finish_reason && endedBy(receipt.finish_reason)],
     ["Taken up again", receipt.resumed ? times(receipt.resumed) : null],
   ].map(([term, value]) => [String(term), value ? String(value) : null]);
   return lines.filter(/** @returns {line is [string, string]} */ (line) => Boolean(line[1]));
+}
+
+/** @param {Receipt} receipt */
+function cached({ cached_tokens, from_ssd }) {
+  return `${count(cached_tokens ?? 0)} tokens${from_ssd ? `, ${count(from_ssd)} of them from disk` : ""}`;
+}
+
+/** What was asked for; the rest was the model's own. @param {SamplingChoice} sampling */
+function sampled(sampling) {
+  return Object.entries(sampling)
+    .filter(([name, value]) => value != null && name !== "seed")
+    .map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`)
+    .join(", ");
 }
 
 /** @param {string} reason */

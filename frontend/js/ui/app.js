@@ -6,13 +6,16 @@ import { Composer } from "./composer.js";
 import { AppContext } from "./context.js";
 import { COMPOSER, focusOn } from "./focus.js";
 import { NoticeList } from "./notice_list.js";
+import { PaletteDialog } from "./palette/palette.js";
 import { Sidebar } from "./sidebar.js";
 import { Thread } from "./thread.js";
 import { TopBar } from "./top_bar.js";
+import { OtherView } from "./views.js";
 
 /** @param {{app: App}} props */
 export function Page({ app }) {
-  const { drawer, session } = app;
+  const { drawer, router, session } = app;
+  const chatting = router.view.value === "chat";
   const covered = drawer.narrow.value && drawer.open.value;
   return html`<${AppContext.Provider} value=${app}>
     <button type="button" class="skip" onClick=${() => focusOn(COMPOSER)}>Skip to the message box</button>
@@ -23,11 +26,12 @@ export function Page({ app }) {
         <${TopBar} />
         <main class="main">
           <${Banner} />
-          <${Thread} />
+          ${chatting ? html`<${Thread} />` : html`<${OtherView} />`}
           <${NoticeList} />
-          ${session.view.value !== "missing" && html`<${Composer} />`}
+          ${chatting && session.view.value !== "missing" && html`<${Composer} />`}
         </main>
       </div>
     </div>
+    <${PaletteDialog} />
   <//>`;
 }

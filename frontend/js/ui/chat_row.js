@@ -71,7 +71,7 @@ function ChatLink({ row, children }) {
 
 /** @param {{row: SessionRow, onRename: () => void, onDone: () => void}} props */
 function Acts({ row, onRename, onDone }) {
-  const { connected, wishes } = useApp();
+  const { connected, transfer, wishes } = useApp();
   /**
    * @param {IconName} icon
    * @param {string} words
@@ -94,7 +94,14 @@ function Acts({ row, onRename, onDone }) {
   return html`<div class="chat__acts" role="group" aria-label=${`Options of chat: ${titleOf(row)}`}>
     ${act("edit", "Rename", onRename)}
     ${act("pin", row.pinned ? "Unpin" : "Pin", () => mark({ pinned: !row.pinned }))}
-    ${act("archive", row.archived ? "Take back" : "Archive", () => mark({ archived: !row.archived }))}
+    ${act("archive", row.archived ? "Take back" : "Archive", () => {
+      wishes.archive(row);
+      onDone();
+    })}
+    ${act("download", "Export", () => {
+      void transfer.exportChat(row.id, "markdown");
+      onDone();
+    })}
     ${act("trash", "Delete", (event) => wishes.remove(row) && focusNeighbour(event.currentTarget))}
   </div>`;
 }

@@ -1,4 +1,5 @@
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from "../lib.js";
+import { commandOf } from "./actions.js";
 import { useApp } from "./context.js";
 import { ComposerButtons, SteerSwitch } from "./composer_buttons.js";
 import { COMPOSER, focusComposer } from "./focus.js";
@@ -9,28 +10,22 @@ const GROWS_BY_ITSELF = CSS.supports("field-sizing", "content");
 const COMPOSING = 229;
 
 export function Composer() {
-  const { attaching, client, drafts, notices, session } = useApp();
+  const app = useApp();
+  const { attaching, client, drafts, notices, session } = app;
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const empty = useDraft(area);
   /** What is sent during an answer is seen by it at its next step. */
   const steer = useSignal(false);
   useEffect(focusComposer, [session.id.value]);
 
-  /** Typed here, never sent to a model. */
-  const commands = new Map([
-    ["/new", () => client.startChat()],
-    ["/clear", () => client.startChat()],
-    ["/reload", () => location.reload()],
-  ]);
-
   const send = () => {
     const text = area.current?.value ?? "";
     const id = session.id.peek();
     if (!area.current || (!text.trim() && attaching.of(id).length === 0)) return;
-    const command = commands.get(text.trim());
+    const command = commandOf(app, text);
     if (command) {
       drafts.set(id, "");
-      return command();
+      return void command();
     }
     const attachments = attaching.take(id);
     if (!attachments) return notices.add("A file is still on its way to Fireside. Send again in a moment.");

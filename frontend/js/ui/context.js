@@ -3,14 +3,17 @@
 /** @import { Painter } from "../dom/painter.js" */
 /** @import { Attaching } from "../state/attaching.js" */
 /** @import { Client } from "../state/client.js" */
+/** @import { ChatSettings } from "../state/chat_settings.js" */
 /** @import { Chats } from "../state/chats.js" */
 /** @import { Drafts } from "../state/drafts.js" */
 /** @import { Notices } from "../state/notices.js" */
 /** @import { Outbox } from "../state/outbox.js" */
+/** @import { Palette } from "../state/palette.js" */
 /** @import { Router } from "../state/router.js" */
 /** @import { Search } from "../state/search.js" */
 /** @import { Session } from "../state/session.js" */
 /** @import { Theme } from "../state/theme.js" */
+/** @import { Transfer } from "../state/transfer.js" */
 /** @import { Wishes } from "../state/wishes.js" */
 /** @import { Drawer } from "./drawer.js" */
 /** @import { Signal } from "../lib.js" */
@@ -24,6 +27,7 @@ import { createContext, useContext } from "../lib.js";
  * @property {Announcer} announcer
  * @property {Attaching} attaching
  * @property {Chats} chats
+ * @property {ChatSettings} chatSettings
  * @property {Client} client
  * @property {Signal<boolean>} connected
  * @property {Drafts} drafts
@@ -32,10 +36,12 @@ import { createContext, useContext } from "../lib.js";
  * @property {Notices} notices
  * @property {Outbox} outbox
  * @property {Painter} painter
+ * @property {Palette} palette
  * @property {Router} router
  * @property {Search} search
  * @property {Session} session
  * @property {Theme} theme
+ * @property {Transfer} transfer
  * @property {Wishes} wishes
  * @property {{readonly value: string}} title  of the chat that is shown, "" where it has none yet
  */

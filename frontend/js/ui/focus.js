@@ -1,7 +1,9 @@
 export const APPROVAL = "allow-once";
+export const CHAT_PANEL = "chat-panel";
 export const COMPOSER = "composer-text";
 export const FILTER = "chat-filter";
 export const MENU = "open-chats";
+export const MODEL_PANEL = "model-panel";
 
 /** @param {string} id */
 export function focusOn(id) {

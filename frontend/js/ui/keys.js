@@ -2,13 +2,7 @@
 
 import { APPROVAL, FILTER, focusComposer, focusOn } from "./focus.js";
 
-const MAC = navigator.platform.startsWith("Mac");
-
-export const keyNames = {
-  approval: MAC ? "⌥⇧A" : "Alt ⇧ A",
-  newChat: MAC ? "⌥⇧N" : "Alt ⇧ N",
-  filter: MAC ? "⌘K" : "Ctrl K",
-};
+export { keyNames, shortcuts } from "./key_names.js";
 
 /**
  * The shortcuts that work anywhere on the page.
@@ -32,21 +26,24 @@ export function listenForKeys(app) {
  */
 function actionFor(event, app) {
   const command = event.ctrlKey || event.metaKey;
-  if (command && !event.altKey && !event.shiftKey && event.code === "KeyK") return () => focusFilter(app);
+  if (command && !event.altKey && !event.shiftKey && event.code === "KeyK") return () => app.palette.toggle();
+  if (app.palette.open.peek()) return undefined;
   // By its place on the keyboard: with Alt (Option) held, some systems make another letter of it.
   if (event.altKey && event.shiftKey && !command && event.code === "KeyN") return () => startChat(app);
+  if (event.altKey && event.shiftKey && !command && event.code === "KeyF") return () => focusFilter(app);
   if (event.altKey && event.shiftKey && !command && event.code === "KeyA") return () => focusOn(APPROVAL);
   return event.key === "Escape" ? escapeAction(app) : undefined;
 }
 
 /** @param {App} app */
-function escapeAction({ chats, drawer, session, wishes }) {
+function escapeAction({ chats, drawer, router, session, wishes }) {
   // An open popover closes by itself.
   if (document.querySelector(":popover-open")) return undefined;
   if (chats.filter.value && document.activeElement?.id === FILTER) return () => (chats.filter.value = "");
   if (drawer.open.value) return () => drawer.close();
   if (document.activeElement?.id === FILTER) return focusComposer;
-  return session.running.value ? () => wishes.stop() : undefined;
+  // An answer that is not in view is not stopped by the way.
+  return session.running.value && router.view.value === "chat" ? () => wishes.stop() : undefined;
 }
 
 /** @param {App} app */

@@ -6,7 +6,7 @@ export function NoticeList() {
   const { notices } = useApp();
   return html`<div class="notices" role="alert">
     ${notices.shown.value.map(
-      (notice) => html`<div class=${`notice ${notice.undo ? "notice--done" : ""}`} key=${notice.text}>
+      (notice) => html`<div class=${`notice ${notice.done ? "notice--done" : ""}`} key=${notice.text}>
         <p>${notice.text}</p>
         ${notice.reload && html`<button type="button" class="button" onClick=${() => location.reload()}>Reload</button>`}
         ${notice.undo && html`<button type="button" class="button" onClick=${notice.undo}>Undo</button>`}

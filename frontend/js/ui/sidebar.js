@@ -3,8 +3,10 @@ import { ChatList } from "./chat_list.js";
 import { useApp } from "./context.js";
 import { FILTER, MENU, focusComposer, focusOn } from "./focus.js";
 import { Icon } from "./icons.js";
+import { InstallNote } from "./install_note.js";
 import { keyNames } from "./keys.js";
 import { ThemeSwitch } from "./theme_switch.js";
+import { ViewLinks } from "./views.js";
 
 export function Sidebar() {
   const { drawer } = useApp();
@@ -13,6 +15,7 @@ export function Sidebar() {
   return html`<nav class=${`side ${shut ? "" : "side--open"}`} aria-label="Chats" inert=${shut} ref=${nav}>
     <div class="side__head">
       <div class="brand"><${Icon} name="flame" />Fireside</div>
+      <${PaletteButton} />
       ${drawer.narrow.value &&
       html`<button type="button" class="tool" aria-label="Close the list of chats" onClick=${() => drawer.close()}>
         <${Icon} name="close" />
@@ -21,6 +24,8 @@ export function Sidebar() {
     <${NewChat} />
     <${Filter} />
     <${ChatList} />
+    <${ViewLinks} />
+    <${InstallNote} />
     <${ThemeSwitch} />
   </nav>`;
 }
@@ -42,8 +47,26 @@ function focusIsLost(nav) {
   return document.activeElement === document.body || nav?.contains(document.activeElement);
 }
 
+function PaletteButton() {
+  const { drawer, palette } = useApp();
+  const open = () => {
+    drawer.close();
+    palette.toggle();
+  };
+  return html`<button
+    type="button"
+    class="everything"
+    aria-label=${`Search everything, and actions: ${keyNames.palette}`}
+    title="Search everything, and do anything by its name"
+    aria-keyshortcuts="Control+K Meta+K"
+    onClick=${open}
+  >
+    <${Icon} name="search" /><kbd aria-hidden="true">${keyNames.palette}</kbd>
+  </button>`;
+}
+
 function NewChat() {
-  const { client, drawer } = useApp();
+  const { client, drawer, transfer } = useApp();
   const menu = useId();
   const start = (/** @type {boolean} */ temporary) => {
     client.startChat(temporary);
@@ -68,6 +91,26 @@ function NewChat() {
         <${Icon} name="hidden" />
         <span><b>Temporary chat</b> Never written to the disk, not in the list, gone when you leave it.</span>
       </button>
+      <button
+        type="button"
+        class="choice"
+        popovertarget=${menu}
+        popovertargetaction="hide"
+        onClick=${() => transfer.pick()}
+      >
+        <${Icon} name="upload" />
+        <span><b>Import chats</b> From Fireside’s JSON or zip, ChatGPT’s conversations.json, or Open WebUI’s export.</span>
+      </button>
+      <button
+        type="button"
+        class="choice"
+        popovertarget=${menu}
+        popovertargetaction="hide"
+        onClick=${() => transfer.exportAll()}
+      >
+        <${Icon} name="download" />
+        <span><b>Export all chats</b> Whole, in a zip that can be imported again.</span>
+      </button>
     </div>
   </div>`;
 }
@@ -84,7 +127,7 @@ function Filter() {
       type="search"
       placeholder="Search chats"
       aria-label="Search chats"
-      aria-keyshortcuts="Control+K Meta+K"
+      aria-keyshortcuts="Alt+Shift+F"
       autocomplete="off"
       dir="auto"
       value=${chats.filter}

@@ -1,12 +1,15 @@
 import { html } from "../lib.js";
+import { ChatPanel } from "./chat/panel.js";
 import { useApp } from "./context.js";
 import { ContextMeter } from "./context_meter.js";
 import { EnginePill } from "./engine_pill.js";
 import { MENU } from "./focus.js";
 import { Icon } from "./icons.js";
+import { viewTitle } from "./views.js";
 
 export function TopBar() {
-  const { drawer, session, title } = useApp();
+  const { drawer, router, session, title } = useApp();
+  const other = viewTitle(router.view.value);
   const fresh = session.temporary.value ? "Temporary chat" : "New chat";
   const unnamed = session.view.value === "missing" ? "Chat not found" : fresh;
   return html`<header class="top">
@@ -21,10 +24,11 @@ export function TopBar() {
     >
       <${Icon} name="menu" />
     </button>`}
-    <h1 class="top__title" dir="auto">${title.value || unnamed}</h1>
-    ${session.temporary.value && html`<${TemporaryBadge} />`}
-    <${ContextMeter} />
+    <h1 class="top__title" dir="auto">${other || title.value || unnamed}</h1>
+    ${!other && session.temporary.value && html`<${TemporaryBadge} />`}
+    ${!other && html`<${ContextMeter} />`}
     <${EnginePill} />
+    ${!other && html`<${ChatPanel} />`}
   </header>`;
 }
 

@@ -1,20 +1,20 @@
 import { html } from "../lib.js";
+import { EXAMPLES, aboutWords, greeting } from "../text/welcome_words.js";
 import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
 
-const EXAMPLES = [
-  "What is the capital of France?",
-  "Write a short poem about a campfire in the rain",
-  "Explain what a cache is, as if I were ten",
-  "Write a Python function that reverses a string",
-];
-
-/** An empty chat: who will answer, what it can do, and a way to begin. */
+/** An empty chat: who will answer, what it can do, and a way to begin. Before the first chat also what Fireside is. */
 export function Welcome() {
-  const { client } = useApp();
+  const { chats, client, engine } = useApp();
+  const first = chats.known.value && chats.rows.value.length === 0;
+  const upstream = engine.current.value?.mode === "upstream";
   return html`<div class="welcome">
     <${Icon} name="flame" />
-    <h2>${greeting(new Date().getHours())}</h2>
+    <h2>${first ? "Welcome to Fireside" : greeting(new Date().getHours())}</h2>
+    ${first &&
+    html`<ul class="welcome__about" data-testid="about-fireside">
+      ${aboutWords(upstream).map(({ icon, words }) => html`<li key=${icon}><${Icon} name=${icon} /><span>${words}</span></li>`)}
+    </ul>`}
     <${ModelNote} />
     <ul class="examples" aria-label="Examples">
       ${EXAMPLES.map(
@@ -24,12 +24,6 @@ export function Welcome() {
       )}
     </ul>
   </div>`;
-}
-
-/** @param {number} hour */
-function greeting(hour) {
-  if (hour >= 5 && hour < 12) return "Good morning";
-  return hour >= 12 && hour < 18 ? "Good afternoon" : "Good evening";
 }
 
 function ModelNote() {

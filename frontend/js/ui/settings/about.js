@@ -1,0 +1,38 @@
+import { html } from "../../lib.js";
+import { useApp } from "../context.js";
+
+export function About() {
+  const { engine } = useApp();
+  const status = engine.current.value;
+  return html`<p class="set__lead">A private place to talk with the language models on your own machine.</p>
+    <dl class="pairlist">
+      <dt>Version</dt>
+      <dd>${status ? `Fireside ${status.version}` : "Not known until Fireside answers"}</dd>
+      <dt>Model</dt>
+      <dd dir="auto">${status?.engine.model?.name ?? "None yet"}${status?.mode === "upstream" && ", on another server"}</dd>
+      <dt>This page’s address</dt>
+      <dd><code>${location.origin}</code></dd>
+    </dl>
+    <section class="set__part" aria-labelledby="data">
+      <h3 id="data">Where your data lives</h3>
+      <p>
+        On the machine that runs Fireside, in one folder: <code>~/.fireside</code>, or what <code>FIRESIDE_HOME</code> says.
+        Nothing is sent anywhere but what you asked to be searched, fetched or downloaded.
+      </p>
+      <dl class="pairlist">
+        <dt><code>fireside.db</code></dt><dd>Chats, rules, presets and instructions</dd>
+        <dt><code>wiki/</code></dt><dd>The memory: Markdown files in a git repository</dd>
+        <dt><code>workspace/</code></dt><dd>Where the model’s tools work</dd>
+        <dt><code>attachments/</code></dt><dd>Files of messages</dd>
+        <dt><code>logs/</code></dt><dd>Figures of each request; no texts unless you ask for them</dd>
+        <dt><code>mcp.json</code>, <code>keys.json</code></dt><dd>MCP servers; API keys by their digests</dd>
+      </dl>
+    </section>
+    <section class="set__part" aria-labelledby="help">
+      <h3 id="help">Help</h3>
+      <ul class="links">
+        <li><a href="/docs" target="_blank" rel="noopener">The API</a>: all routes, with a form to try each</li>
+        <li><a href="/help/phone" target="_blank" rel="noopener">Fireside on a phone</a>, or from another machine</li>
+      </ul>
+    </section>`;
+}
