@@ -218,7 +218,7 @@ def test_an_app_that_has_chatted_has_never_loaded_mlx(server: Server) -> None:
     maps = Path(f"/proc/{server.process.pid}/maps").read_text()
     assert "libmlx" not in maps
     assert "mlx/core" not in maps
-    (core,) = children(server.process.pid)
+    (core,) = [child for child in children(server.process.pid) if "fireside.core" in child.cmdline()]
     assert "libmlx" in Path(f"/proc/{core.pid}/maps").read_text()
     limits = Path(f"/proc/{server.process.pid}/limits").read_text()
     (line,) = [line for line in limits.splitlines() if line.startswith("Max open files")]

@@ -24,6 +24,6 @@ class VaultArticles:
 
 def _sections(article: Article) -> Iterator[Document]:
     yield Document(article.name, "", article.lead, article.modified)
-    ends = [heading.start for heading in article.headings[1:]] + [len(article.text)]
+    ends = [*(heading.start for heading in article.headings), len(article.text)][1:]
     for heading, end in zip(article.headings, ends, strict=True):
         yield Document(article.name, heading.path, article.text[heading.start : end], article.modified)
