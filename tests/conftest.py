@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import chromium
+from support.embedders import make_decoder
 from support.server import Server, prepared_home, serving
 
 os.environ.update({name: os.environ.get(name, value) for name, value in chromium.PLAYWRIGHT.items()})
@@ -56,6 +57,22 @@ def default_server(server: Server, tmp_path_factory: pytest.TempPathFactory) -> 
 def dying(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose core may be killed: it is there again for the next test."""
     with serving(prepared_home(tmp_path_factory.mktemp("dying"), server.home)) as running:
+        yield running.wait_ready()
+
+
+@pytest.fixture(scope="session")
+def embedder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small decoder with random weights that embeds."""
+    return make_decoder(tmp_path_factory.mktemp("models") / "tiny-embedder")
+
+
+@pytest.fixture(scope="session")
+def embedder(
+    server: Server, embedder_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """A shared Fireside that serves it."""
+    home = prepared_home(tmp_path_factory.mktemp("embedder"), server.home)
+    with serving(home, "--api-only", model=embedder_folder) as running:
         yield running.wait_ready()
 
 

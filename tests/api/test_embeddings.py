@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 
 from support.chat import chatting
 from support.completions import rows, wait_idle, wait_until
-from support.embedders import END, Floats, decoder_vector, make_decoder, minilm
+from support.embedders import END, Floats, decoder_vector, minilm
 from support.onnx_bert import bert_session
 from support.server import Server, prepared_home, serving
 
@@ -51,21 +51,6 @@ def encoder(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A Fireside that serves all-MiniLM-L6-v2."""
     home = prepared_home(tmp_path_factory.mktemp("encoder"), server.home)
     with serving(home, model=minilm()) as running:
-        yield running.wait_ready()
-
-
-@pytest.fixture(scope="module")
-def decoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_decoder(tmp_path_factory.mktemp("models") / "tiny-embedder")
-
-
-@pytest.fixture(scope="module")
-def decoder(
-    server: Server, decoder_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    """A Fireside that serves a small decoder with random weights."""
-    home = prepared_home(tmp_path_factory.mktemp("decoder"), server.home)
-    with serving(home, "--api-only", model=decoder_folder) as running:
         yield running.wait_ready()
 
 
@@ -139,34 +124,34 @@ def test_base64_holds_the_same_numbers(encoder: Server) -> None:
     assert (np.frombuffer(base64.b64decode(row["embedding"]), "<f4") == vectors(encoder, TEXTS[2])[0]).all()
 
 
-def test_a_decoder_gives_what_numpy_gives(decoder: Server, decoder_folder: Path) -> None:
-    tokenizer = Tokenizer.from_file(str(decoder_folder / "tokenizer.json"))
-    found = vectors(decoder, TEXTS)
+def test_a_decoder_gives_what_numpy_gives(embedder: Server, embedder_folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(embedder_folder / "tokenizer.json"))
+    found = vectors(embedder, TEXTS)
     for text, vector in zip(TEXTS, found, strict=True):
         ids = tokenizer.encode(text).ids
         assert ids[-1] == tokenizer.token_to_id(END)
-        expected = decoder_vector(decoder_folder, ids)
+        expected = decoder_vector(embedder_folder, ids)
         assert np.abs(vector - expected).max() < 1e-5
         assert float(vector @ expected) > 0.999
-    assert np.abs(vectors(decoder, TEXTS[19])[0] - found[19]).max() < 1e-5
+    assert np.abs(vectors(embedder, TEXTS[19])[0] - found[19]).max() < 1e-5
 
 
-def test_an_instruction_comes_before_the_query(decoder: Server) -> None:
-    found = vectors(decoder, ["Where?", "When?"], instruction="Find places")
+def test_an_instruction_comes_before_the_query(embedder: Server) -> None:
+    found = vectors(embedder, ["Where?", "When?"], instruction="Find places")
     written = [f"Instruct: Find places\nQuery:{text}" for text in ("Where?", "When?")]
-    assert (found == vectors(decoder, written)).all()
+    assert (found == vectors(embedder, written)).all()
 
 
-def test_vectors_are_cut_where_the_model_is_made_for_it(decoder: Server) -> None:
-    whole, cut = vectors(decoder, TEXTS[:3]), vectors(decoder, TEXTS[:3], dimensions=16)
+def test_vectors_are_cut_where_the_model_is_made_for_it(embedder: Server) -> None:
+    whole, cut = vectors(embedder, TEXTS[:3]), vectors(embedder, TEXTS[:3], dimensions=16)
     expected = whole[:, :16] / np.linalg.norm(whole[:, :16], axis=1, keepdims=True)
     assert np.abs(cut - expected).max() < 1e-6
     body = {"input": TEXTS[:3], "dimensions": 16, "encoding_format": "base64"}
-    rows = decoder.post("/v1/embeddings", body)["data"]
+    rows = embedder.post("/v1/embeddings", body)["data"]
     packed = np.stack([np.frombuffer(base64.b64decode(row["embedding"]), "<f4") for row in rows])
     assert (packed == cut).all()
-    assert (vectors(decoder, TEXTS[:3], dimensions=64) == whole).all()
-    error = refused(decoder, input="a", dimensions=17)
+    assert (vectors(embedder, TEXTS[:3], dimensions=64) == whole).all()
+    error = refused(embedder, input="a", dimensions=17)
     assert (error["param"], error["message"]) == ("dimensions", "dimensions: 17 is not one of 16, 32.")
 
 
@@ -196,12 +181,12 @@ def test_what_is_wrong_is_named(encoder: Server, body: dict[str, Any], param: st
     assert says in error["message"]
 
 
-def test_a_text_that_is_too_long_is_refused_with_its_place(encoder: Server, decoder: Server) -> None:
+def test_a_text_that_is_too_long_is_refused_with_its_place(encoder: Server, embedder: Server) -> None:
     error = refused(encoder, input=["short", "word " * 300])
     assert "text 1 has 302 tokens; model reads 256 at most" in error["message"]
     assert error["code"] == "context_over_budget"
-    assert "text 0 has 1537 tokens" in refused(decoder, input=[[5] * 1537])["message"]
-    assert vectors(decoder, [[5] * 1536]).shape == (1, 64)
+    assert "text 0 has 1537 tokens" in refused(embedder, input=[[5] * 1537])["message"]
+    assert vectors(embedder, [[5] * 1536]).shape == (1, 64)
 
 
 def test_a_chat_model_makes_no_vectors(server: Server) -> None:
@@ -230,7 +215,7 @@ def test_the_page_says_in_words_that_it_cannot_chat(encoder: Server) -> None:
     assert "model is an embedding model" in message["error"]
 
 
-def test_what_it_is_can_be_seen(encoder: Server, decoder: Server) -> None:
+def test_what_it_is_can_be_seen(encoder: Server, embedder: Server) -> None:
     (row,) = encoder.get("/v1/models")["data"]
     assert (row["type"], row["dimensions"], row["context_window"]) == ("embedding", 384, 256)
     assert "gen_defaults" not in row
@@ -238,7 +223,7 @@ def test_what_it_is_can_be_seen(encoder: Server, decoder: Server) -> None:
     status = encoder.get("/api/status")["engine"]
     assert status["phase"] == "ready"
     assert "cannot chat" in status["model"]["note"]
-    stats = decoder.get("/stats")
+    stats = embedder.get("/stats")
     assert stats["prompt_cache"]["max_bytes"] == 0
     assert stats["engine"]["weights"] == "float32"
 
