@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from browser.pages import NOTES, Scripted
-from support.browser import opened
+from support.browser import WINDOW, opened
 from support.chat import stop_all
 from support.server import Server, prepared_home, serving
 
@@ -46,10 +46,31 @@ def no_chats_left(server: Server) -> Iterator[None]:
     stop_all(server)
 
 
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Page]:
+    """The page that the tests of a file share, so that they need not load it anew each."""
+    with opened(browser) as shared:
+        yield shared
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    with opened(browser) as fresh:
-        yield fresh
+def page(tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The page of this file, which may show what the last test left; `new_chat` begins anew in it."""
+    failed = request.session.testsfailed
+    yield tab
+    if request.session.testsfailed > failed:
+        tab.goto("about:blank")
+    tab.keyboard.press("Escape")  # whatever is open over the page
+    tab.unroute_all()
+    tab.context.clear_permissions()
+    tab.set_viewport_size(WINDOW)
+
+
+@pytest.fixture
+def fresh(browser: Browser) -> Iterator[Page]:
+    """A page in a profile of its own."""
+    with opened(browser) as alone:
+        yield alone
 
 
 @pytest.fixture(scope="session")

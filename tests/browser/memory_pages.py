@@ -16,6 +16,7 @@ from agent.memory.vaults import git
 from fireside_agent.memory.proposal import Proposal
 from fireside_agent.memory.proposals import Proposals
 from fireside_agent.memory.vault import Vault
+from support.browser import PROFILE, WITHOUT_WORKER
 from support.server import Server
 
 T = TypeVar("T")
@@ -86,10 +87,11 @@ def reading(browser: Browser, **options: Any) -> Iterator[Page]:
 
     def on_console(message: ConsoleMessage) -> None:
         expected = "Failed to load resource" in message.text or "WebSocket connection" in message.text
+        expected = expected or message.text == WITHOUT_WORKER
         if message.type in ("error", "warning") and not expected:
             complaints.append(message.text)
 
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+    context = browser.new_context(**{**PROFILE, **options})
     context.set_default_timeout(10_000)
     context.on("console", on_console)
     page = context.new_page()

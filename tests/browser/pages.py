@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from quart import Response, request
 
 from agent.scripted import Step, Upstream, call_chunks, create_app
 from agent.scripted import serving as serving_app
+from support.server import Server
 
 TITLE = "Tides"
 MODEL = {
@@ -72,6 +74,13 @@ class Scripted:
             await self._stop.wait()
 
 
+def new_chat(page: Page, server: Server) -> None:
+    """A new chat; a page that is already one of this server's is not loaded again."""
+    page.goto(f"{server.url}/#/chat")
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_be_visible()
+    expect(page.get_by_role("article")).to_have_count(0)
+
+
 def send(page: Page, text: str) -> None:
     page.get_by_role("textbox", name="Message Fireside").fill(text)
     page.keyboard.press("Enter")
@@ -106,6 +115,14 @@ def approval(page: Page) -> Locator:
 
 def call(page: Page) -> Locator:
     return page.get_by_test_id("call")
+
+
+def expect_true(page: Page, script: str) -> None:
+    """That this JavaScript becomes true. Playwright waits for it with `eval`, which the page forbids."""
+    deadline = time.monotonic() + 5
+    while not page.evaluate(script):
+        assert time.monotonic() < deadline, script
+        page.wait_for_timeout(20)
 
 
 def expect_inside(element: Locator, width: int, height: int) -> None:

@@ -10,7 +10,19 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from agent.scripted import call_chunks, reasoning_chunk
-from browser.pages import TITLE, Scripted, answers, approval, ask, asked, bash, call, expect_done, send
+from browser.pages import (
+    TITLE,
+    Scripted,
+    answers,
+    approval,
+    ask,
+    asked,
+    bash,
+    call,
+    expect_done,
+    new_chat,
+    send,
+)
 from support.browser import opened
 from support.server import Server
 
@@ -19,7 +31,7 @@ def test_edited_and_regenerated_messages_keep_every_version(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["One."], ["Two."], ["Three."], ["Four."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "First")
     ask(page, "Second")
     answers(page).nth(1).get_by_role("button", name="Regenerate").click()
@@ -42,7 +54,7 @@ def test_edited_and_regenerated_messages_keep_every_version(
 
 def test_a_branch_goes_on_in_a_chat_of_its_own(agent: Server, scripted: Scripted, page: Page) -> None:
     scripted.answer(["One."], ["Two."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "First")
     ask(page, "Second")
     before = page.url
@@ -56,7 +68,7 @@ def test_a_branch_goes_on_in_a_chat_of_its_own(agent: Server, scripted: Scripted
 def test_a_chat_is_renamed_pinned_archived_deleted_and_had_back(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "A chat to be marked")
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
 
@@ -86,7 +98,7 @@ def test_a_chat_is_renamed_pinned_archived_deleted_and_had_back(
 
 
 def test_a_temporary_chat_is_marked_and_in_no_list(agent: Server, scripted: Scripted, page: Page) -> None:
-    page.goto(agent.url)
+    new_chat(page, agent)
     page.get_by_role("button", name="Other kinds of chat").click()
     page.get_by_role("button", name=re.compile("Temporary chat")).click()
     page.get_by_role("textbox", name="Message Fireside").fill("half a secret")
@@ -101,7 +113,7 @@ def test_older_messages_are_summarized_and_the_summary_undone(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["One."], ["Two."], ["Three."], ["They counted to three."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     for text in ("First", "Second", "Third"):
         ask(page, text)
     page.get_by_test_id("context").click()
@@ -123,7 +135,7 @@ def test_what_the_model_proposes_for_the_memory_waits_for_a_yes(
     agent.post("/api/memory/init", {})
     article = {"article": "Sea/Tides", "text": "High at six."}
     scripted.answer([*call_chunks("memory_propose", article)], ["Proposed."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Remember that")
     proposal = page.get_by_test_id("proposal")
     expect(proposal).to_contain_text("New article Sea/Tides")
@@ -143,7 +155,7 @@ def test_a_proposal_is_accepted_as_the_person_edits_it(agent: Server, scripted: 
     agent.post("/api/memory/init", {})
     article = {"article": "Sea/Boats", "text": "Red."}
     scripted.answer([*call_chunks("memory_propose", article)], ["Proposed."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Remember that")
     proposal = page.get_by_test_id("proposal")
     proposal.get_by_role("button", name="Edit").click()
@@ -158,7 +170,7 @@ def test_files_are_attached_by_button_and_paste_and_stay_with_the_message(
 ) -> None:
     file = tmp_path / "fox.txt"
     file.write_text("The quick brown fox.")
-    page.goto(agent.url)
+    new_chat(page, agent)
     page.locator("input[type=file]").set_input_files(str(file))
     expect(page.get_by_test_id("upload")).to_contain_text("20 B")
     page.get_by_role("textbox", name="Message Fireside").evaluate(_PASTE)
@@ -185,7 +197,7 @@ _PASTE = """
 def test_a_hit_jumps_to_its_message_and_can_carry_no_markup(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Badgers live in setts")
     message = asked(page).first.get_attribute("data-message-id")
     session = page.url.rpartition("/")[2]
@@ -221,12 +233,12 @@ def test_a_hit_on_another_branch_brings_that_branch_back(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["A heliotrope turns."], ["Something else."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Flowers")
     answers(page).first.get_by_role("button", name="Regenerate").click()
     expect(answers(page).first).to_contain_text("Something else.")
     page.get_by_role("searchbox", name="Search chats").fill("heliotr")
-    page.get_by_test_id("hit").first.get_by_role("link").click()
+    page.get_by_test_id("hit").filter(has_text="A heliotrope").get_by_role("link").click()
     expect(page.locator(".found")).to_contain_text("A heliotrope turns.")
     expect(answers(page).first.get_by_test_id("siblings")).to_contain_text("1 / 2")
 
@@ -250,7 +262,7 @@ def test_calls_and_questions_fit_a_phone(
             overflowing = page.locator(".thread__scroll").evaluate("e => e.scrollWidth - e.clientWidth")
             assert overflowing <= 0
 
-        page.goto(agent.url)
+        new_chat(page, agent)
         send(page, word)
         expect(approval(page)).to_contain_text("echo")
         expect_fit()
@@ -268,7 +280,7 @@ def test_calls_and_questions_fit_a_phone(
 
 
 def test_commands_are_not_sent_to_the_model(agent: Server, scripted: Scripted, page: Page) -> None:
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Keep this chat.")
     expect_done(answers(page).last)
     before = len(scripted.upstream.requests)

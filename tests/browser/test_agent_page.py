@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from agent.scripted import call_chunks, reasoning_chunk
-from browser.pages import NOTES, Scripted, answers, approval, asked, bash, call, expect_done, send
+from browser.pages import NOTES, Scripted, answers, approval, asked, bash, call, expect_done, new_chat, send
 from support.server import Server
 
 
@@ -23,7 +23,7 @@ def test_a_turn_of_several_steps_is_one_answer_with_folded_thoughts_and_calls(
         ],
         ["High water is at **06:12**."],
     )
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "When is high water?")
     thought = page.get_by_test_id("reasoning")
     expect(thought).to_contain_text("Thinking…")
@@ -50,7 +50,7 @@ def test_a_command_runs_only_after_the_yes_and_shows_its_output_as_it_comes(
 ) -> None:
     go = notes.parent / "go"
     scripted.answer(bash(f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo second"), ["Ran."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Run it")
     expect(approval(page).get_by_role("region", name="Command")).to_contain_text("echo first")
     page.reload()
@@ -73,7 +73,7 @@ def test_a_denied_command_does_not_run_and_says_so(
     agent: Server, scripted: Scripted, notes: Path, page: Page
 ) -> None:
     scripted.answer(bash("rm notes.txt"), ["I leave it."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Remove my notes")
     approval(page).get_by_role("button", name="Deny").click()
     expect_done(answers(page).first)
@@ -87,7 +87,7 @@ def test_an_approval_by_keyboard_alone_takes_no_focus_by_itself(
 ) -> None:
     wait, go_on = scripted.gate()
     scripted.answer([wait, *bash("echo one")], bash("echo two"), ["Done."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Run two")
     page.keyboard.type("typing on")
     go_on()
@@ -109,7 +109,7 @@ def test_an_edited_command_is_the_one_that_runs(
     agent: Server, scripted: Scripted, notes: Path, page: Page
 ) -> None:
     scripted.answer(bash("echo wrong"), ["Done."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Run it")
     approval(page).get_by_role("button", name="Edit").click()
     approval(page).get_by_role("textbox", name="Command").fill("echo ri''ght")
@@ -124,7 +124,7 @@ def test_always_allow_is_behind_a_disclosure_and_holds(
     agent: Server, scripted: Scripted, notes: Path, page: Page
 ) -> None:
     scripted.answer(bash("echo again-42"), bash("echo again-42"), ["Both."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Run it twice")
     offers = approval(page).locator("[data-scope]")
     expect(offers.first).to_be_hidden()
@@ -141,7 +141,7 @@ def test_an_edit_is_shown_as_a_diff_and_undone_from_the_turn(
 ) -> None:
     edit = {"path": "notes.txt", "old_text": "06:12", "new_text": "06:40"}
     scripted.answer([*call_chunks("edit", edit)], ["Changed."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Correct it")
     diff = approval(page).get_by_role("region", name="What would change")
     expect(diff.locator("del")).to_have_text("-High water is at 06:12.")
@@ -161,7 +161,7 @@ def test_an_edit_is_shown_as_a_diff_and_undone_from_the_turn(
 def test_waiting_prompts_can_be_edited_and_removed(agent: Server, scripted: Scripted, page: Page) -> None:
     wait, go_on = scripted.gate()
     scripted.answer(["Working", wait, "."], ["Second answer."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "First")
     expect(answers(page).first).to_contain_text("Working")
     send(page, "Second")
@@ -185,7 +185,7 @@ def test_a_steering_message_is_seen_at_the_next_step(
     agent: Server, scripted: Scripted, notes: Path, page: Page
 ) -> None:
     scripted.answer(bash("echo one"), ["Understood."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Run it")
     expect(approval(page)).to_be_visible()
     page.get_by_text("Let it see now").click()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from browser.pages import Scripted, answers, ask, expect_done, send
+from browser.pages import Scripted, answers, ask, expect_done, expect_true, new_chat, send
 from support.server import Server
 
 PNG = (
@@ -41,7 +41,7 @@ WIDE = "$$" + " + ".join(f"x_{{{n}}}" for n in range(60)) + "$$"
 
 def show(page: Page, agent: Server, scripted: Scripted, text: str) -> Locator:
     scripted.answer([text])
-    page.goto(agent.url)
+    new_chat(page, agent)
     return ask(page, "Show it")
 
 
@@ -132,7 +132,7 @@ def test_a_formula_that_is_too_wide_scrolls_and_can_be_reached(
     expect(answer.get_by_role("group", name="Formula")).to_have_count(1)
     answer.get_by_role("group", name="Formula").focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('.formula-box').scrollLeft > 0")
+    expect_true(page, "document.querySelector('.formula-box').scrollLeft > 0")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert answer.locator(".formula-box").first.evaluate("box => box.scrollHeight <= box.clientHeight")
 
@@ -142,7 +142,7 @@ def test_a_formula_comes_at_once_and_is_not_taken_for_markup_before(
 ) -> None:
     wait, go_on = scripted.gate()
     scripted.answer(["So it is\n\n$$\n*a* + ", wait, "*b*\n$$\n\nand so on"])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Show it")
     expect(answers(page).locator(".formula--growing")).to_have_text("$$\n*a* +")
     go_on()
@@ -187,14 +187,12 @@ def test_code_of_five_thousand_lines_grows_quickly_and_is_whole(
     agent: Server, scripted: Scripted, page: Page, copying: None
 ) -> None:
     pieces = ["\n".join(LINES[start : start + 50]) + "\n" for start in range(0, 5_000, 50)]
-    page.add_init_script(
+    scripted.answer(["```text\n", *pieces, "```\n"])
+    new_chat(page, agent)
+    page.evaluate(
         "window.longest = 0; new PerformanceObserver(list => { for (const task of list.getEntries())"
         " window.longest = Math.max(window.longest, task.duration); }).observe({type: 'longtask'})"
     )
-    scripted.answer(["```text\n", *pieces, "```\n"])
-    page.goto(agent.url)
-    page.wait_for_timeout(300)
-    page.evaluate("window.longest = 0")
     answer = ask(page, "Show it")
     assert page.evaluate("window.longest") < 200
     answer.get_by_role("button", name="Copy code").click()

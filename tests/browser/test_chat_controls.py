@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from browser.pages import Scripted, answers, ask, expect_done, expect_inside, send
+from browser.pages import Scripted, answers, ask, expect_done, expect_inside, new_chat, send
 from support.browser import opened
 from support.chat import chatting, stop_all
 from support.server import Server
@@ -55,7 +55,7 @@ def test_sampling_is_of_the_chat_shows_the_models_own_and_goes_back_to_it(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["One."], ["Two."], ["Three."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     panel = model_panel(page)
     temperature = panel.get_by_role("textbox", name="Temperature")
     expect(temperature).to_have_attribute("placeholder", "auto (0.3)")
@@ -91,7 +91,7 @@ def test_thinking_is_asked_for_only_of_a_model_that_can(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["One."], ["Two."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     panel = model_panel(page)
     thinking = panel.get_by_role("group", name="Thinking")
     expect(thinking.get_by_role("radio", name="Auto (off)")).to_be_checked(timeout=20_000)
@@ -110,7 +110,7 @@ def test_instructions_and_tools_of_a_new_chat_go_with_its_first_message(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["One."], ["Two."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     panel = this_chat(page)
     panel.get_by_role("textbox", name="Instructions of this chat").fill("Answer in Latin.")
     panel.get_by_text("Only these").click()
@@ -136,7 +136,7 @@ def test_instructions_and_tools_of_a_new_chat_go_with_its_first_message(
 
 def test_presets_are_saved_applied_updated_and_deleted(agent: Server, scripted: Scripted, page: Page) -> None:
     scripted.answer(["One."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     panel = this_chat(page)
     instructions = panel.get_by_role("textbox", name="Instructions of this chat")
     expect(panel.get_by_role("button", name="Save as a preset…")).to_be_disabled()
@@ -182,7 +182,7 @@ def test_presets_are_saved_applied_updated_and_deleted(agent: Server, scripted: 
 
 
 def test_the_receipt_and_the_panel_tell_how_an_answer_was_made(server: Server, page: Page) -> None:
-    page.goto(server.url)
+    new_chat(page, server)
     panel = model_panel(page)
     panel.get_by_role("textbox", name="Seed").fill("11")
     panel.get_by_role("textbox", name="Min p").fill("0.1")
@@ -202,7 +202,7 @@ def test_a_chat_is_exported_and_imported_and_what_cannot_be_is_told(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
     scripted.answer(["The lapwing calls."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Birds")
     with page.expect_download() as markdown:
         this_chat(page).get_by_role("button", name="As Markdown").click()
@@ -239,7 +239,7 @@ def test_a_chat_is_exported_and_imported_and_what_cannot_be_is_told(
 def test_an_archived_chat_can_be_had_back_at_once(agent: Server, scripted: Scripted, page: Page) -> None:
     stop_all(agent)
     scripted.answer(["One."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Shelve me")
     row = page.get_by_role("listitem").filter(has=page.locator(".chat--current"))
     row.hover()
@@ -251,7 +251,7 @@ def test_an_archived_chat_can_be_had_back_at_once(agent: Server, scripted: Scrip
 
 
 def test_typed_commands_are_done_and_never_sent(agent: Server, scripted: Scripted, page: Page) -> None:
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "/chat")
     expect(page.get_by_role("dialog", name="This chat")).to_be_visible()
     page.keyboard.press("Escape")
@@ -265,7 +265,7 @@ def test_typed_commands_are_done_and_never_sent(agent: Server, scripted: Scripte
 def test_the_panels_fit_a_phone(agent: Server, browser: Browser) -> None:
     agent.put("/api/presets/" + "x" * 60, {"instructions": "y" * 200, "tools": ["z" * 80]})
     with opened(browser, viewport={"width": 320, "height": 640}) as page:
-        page.goto(agent.url)
+        new_chat(page, agent)
         panel = this_chat(page)
         panel.get_by_role("combobox", name="Preset").select_option("x" * 60)
         expect(panel.get_by_text("z" * 80)).to_be_attached()
@@ -279,7 +279,7 @@ def test_the_panels_fit_a_phone(agent: Server, browser: Browser) -> None:
 
 def test_before_the_first_chat_the_page_says_what_fireside_is(agent: Server, page: Page) -> None:
     stop_all(agent)
-    page.goto(agent.url)
+    new_chat(page, agent)
     expect(page.get_by_role("heading", name="Welcome to Fireside")).to_be_visible()
     expect(page.get_by_test_id("about-fireside").get_by_role("listitem")).to_have_count(3)
     expect(page.get_by_role("list", name="Examples").get_by_role("button")).to_have_count(4)

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from browser.memory_pages import Memory, diff, editor, reading, rows, shown
-from browser.pages import Scripted, answers, ask
-from support.server import Server, prepared_home, serving
+from browser.pages import Scripted, answers, ask, new_chat
+from support.server import Server
 
 GARDEN = """---
 tags: [plan]
@@ -31,25 +31,27 @@ Compost.
 """
 
 
-@pytest.fixture(scope="module")
-def home(server: Server, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = prepared_home(tmp_path_factory.mktemp("memory"), server.home)
-    with serving(folder, "--upstream", scripted.upstream.base_url) as running:
-        yield running.wait_ready()
-
-
 @pytest.fixture
-def memory(home: Server) -> Memory:
-    made = Memory(home)
+def memory(agent: Server) -> Iterator[Memory]:
+    made = Memory(agent)
     made.begin(**{"Tomatoes": "Red. See [[Garden/Plan#To buy]].\n", "Garden/Plan": GARDEN})
     made.write("Plum tree", "---\naliases: [Old plum]\n---\n# The plum tree\n\nIn the [[Garden plan]].\n")
-    return made
+    yield made
+    made.clear()
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Page]:
+    with reading(browser) as shared:
+        yield shared
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    with reading(browser) as fresh:
-        yield fresh
+def page(page: Page, agent: Server) -> Page:
+    """The page of this file with a memory that was not shown yet, and nothing that was typed."""
+    new_chat(page, agent)
+    page.evaluate("localStorage.clear()")
+    return page
 
 
 def act(page: Page, name: str) -> None:
@@ -93,6 +95,7 @@ def test_articles_are_read_and_their_links_followed_both_ways(memory: Memory, pa
     expect(shown(page).get_by_role("heading", name="The plum tree")).to_be_focused()
     shown(page).locator(".markdown").get_by_role("link", name="Garden plan").click()
     aside.get_by_role("link", name="Tomatoes").click()
+    expect(shown(page).get_by_role("heading", name="Tomatoes")).to_be_visible()
     shown(page).locator(".markdown").get_by_role("link").click()
     expect(shown(page).get_by_role("heading", name="To buy")).to_be_focused()
     page.go_back()
@@ -197,6 +200,7 @@ def test_two_tabs_that_edit_the_same_article_are_told_and_decide(memory: Memory,
     expect(conflict).to_contain_text("was deleted")
     conflict.get_by_role("button", name="Write it anew").click()
     expect(shown(other)).to_contain_text("Fourth.")
+    other.close()
 
 
 def test_versions_are_compared_and_brought_back(memory: Memory, page: Page) -> None:
@@ -323,16 +327,19 @@ def test_the_keyboard_alone_reads_and_writes(memory: Memory, page: Page) -> None
             break
     page.keyboard.press("Enter")
     expect(editor(page)).to_be_focused()
-    page.keyboard.type("X")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("Peas.")
     page.keyboard.press("Control+s")
     expect(shown(page).get_by_role("heading", level=2, name="Garden plan")).to_be_focused()
-    assert memory.read("Garden/Plan").startswith("X---")
+    assert memory.read("Garden/Plan") == f"{GARDEN}Peas."
 
 
 def test_without_fireside_nothing_that_was_typed_is_lost(memory: Memory, page: Page) -> None:
     def down(route: Route) -> None:
         route.abort()
 
+    # The memory is read again by itself when Fireside is reached, which must be over before the click.
+    expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "ready")
     page.route("**/api/memory/**", down)
     page.goto(memory.url)
     trouble = page.get_by_role("alert").filter(has_text="The memory cannot be shown")
@@ -369,7 +376,6 @@ def test_links_in_a_chat_open_the_article(memory: Memory, scripted: Scripted, pa
     scripted.answer(
         ["See [[Garden/Plan#Beds|your beds]] and [[Tomatoes]], not `[[code]]`, [[ -f x ]] or [[1, 2]]."]
     )
-    page.goto(memory.url.partition("#")[0])
     links = ask(page, "Where?").locator("a.wikilink")
     expect(links).to_have_text(["your beds", "Tomatoes"])
     links.first.click()

@@ -11,7 +11,17 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from agent.scripted import call_chunks, reasoning_chunk
-from browser.pages import Scripted, answers, ask, asked, expect_done, expect_inside, send
+from browser.pages import (
+    Scripted,
+    answers,
+    ask,
+    asked,
+    expect_done,
+    expect_inside,
+    expect_true,
+    new_chat,
+    send,
+)
 from support.browser import opened
 from support.server import Server
 
@@ -20,7 +30,7 @@ from support.server import Server
 def chat(agent: Server, scripted: Scripted, page: Page) -> Page:
     """A page with a chat in it."""
     scripted.answer(["The heron stands still."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     ask(page, "Birds at the pond")
     expect(page.locator(".chat--current")).to_contain_text("Tides")
     return page
@@ -125,7 +135,7 @@ def test_an_answer_is_stopped_and_copied_from_the_palette(chat: Page, scripted: 
     expect(answers(chat).last).to_have_attribute("data-status", "aborted")
     chat.context.grant_permissions(["clipboard-read", "clipboard-write"])
     take(chat, "copy", "Copy the last answer")
-    chat.wait_for_function("async () => await navigator.clipboard.readText() === 'Half of'")
+    expect_true(chat, "async () => await navigator.clipboard.readText() === 'Half of'")
 
 
 def test_places_are_found(chat: Page) -> None:
@@ -145,7 +155,7 @@ def test_everything_that_was_said_thought_done_attached_or_remembered_is_found(
         [reasoning_chunk("Perhaps a quagga."), *call_chunks("read", {"path": "notes.txt"})],
         ["High tide, says the okapi."],
     )
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Where is the axolotl?")
     expect_done(answers(page).first)
     page.get_by_role("button", name="New chat").first.click()
@@ -219,7 +229,7 @@ def test_offline_titles_are_still_searched_and_the_page_says_so(
 ) -> None:
     scripted.answer(["Hello."])
     with opened(browser, offline_is_fine=True) as page:
-        page.goto(agent.url)
+        new_chat(page, agent)
         ask(page, "Anything")
         page.route("**/api/**", lambda route: route.abort())
         opened_palette(page).fill("tid")
@@ -233,7 +243,7 @@ def test_offline_titles_are_still_searched_and_the_page_says_so(
 
 def test_the_palette_fits_a_phone_and_opens_by_touch(agent: Server, browser: Browser) -> None:
     with opened(browser, viewport={"width": 320, "height": 640}, has_touch=True) as page:
-        page.goto(agent.url)
+        new_chat(page, agent)
         page.get_by_role("button", name="Open the list of chats").tap()
         page.get_by_role("button", name="Search everything, and actions").tap()
         expect_inside(page.get_by_role("dialog", name="Search and actions"), 320, 640)

@@ -14,10 +14,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from browser.pages import Scripted, answers, approval, bash, expect_done, send
+from browser.pages import Scripted, answers, approval, bash, expect_done, new_chat, send
 from support.browser import opened
 from support.server import Server
 
+RULES = "/api/settings/tool-approvals"
 MCP_SERVER = Path(__file__).parents[1] / "agent" / "tools" / "mcp_server.py"
 SECTIONS = (
     "approvals tools mcp instructions presets keys appearance shortcuts about".split()
@@ -45,8 +46,10 @@ def cut(browser: Browser) -> Iterator[Page]:
 def test_a_granted_rule_is_in_words_tried_and_taken_back_in_place(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:
+    for other in agent.get(RULES)["rules"]:
+        httpx.request("DELETE", agent.url + RULES, json={"id": other["id"]}).raise_for_status()
     scripted.answer(bash("echo tide-7"), bash("echo ebb-8"), ["Both."])
-    page.goto(agent.url)
+    new_chat(page, agent)
     send(page, "Run it")
     approval(page).get_by_text("Always allow…").click()
     approval(page).locator("[data-scope=rule]").click()
@@ -82,7 +85,7 @@ def test_a_granted_rule_is_in_words_tried_and_taken_back_in_place(
     rule.get_by_role("button", name="Take it back").click()
     expect(rule).to_have_count(0)
     expect(view).to_contain_text("There are no rules: every such call asks you.")
-    assert agent.get("/api/settings/tool-approvals")["rules"] == []
+    assert agent.get(RULES)["rules"] == []
 
 
 def test_tools_say_what_they_risk_and_whether_chats_have_them(server: Server, page: Page) -> None:
@@ -165,8 +168,11 @@ def test_instructions_stay_in_the_field_while_nothing_can_be_saved(server: Serve
 
 
 def test_a_section_that_cannot_be_read_says_so_and_tries_again(server: Server, cut: Page) -> None:
+    # A section is read again by itself when Fireside is reached, which must be over before the click.
+    view = show(cut, server, "about")
+    expect(cut.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "ready")
     cut.route("**/api/presets", lambda route: route.abort())
-    view = show(cut, server, "presets")
+    show(cut, server, "presets")
     expect(view.get_by_role("alert")).to_contain_text("The presets cannot be read. Fireside does not answer.")
     cut.unroute("**/api/presets")
     view.get_by_role("button", name="Try again").click()
@@ -209,6 +215,8 @@ def test_a_preset_is_made_changed_renamed_and_deleted(server: Server, page: Page
 
 
 def test_a_key_is_shown_once_and_deleted(server: Server, page: Page) -> None:
+    for other in server.get("/api/keys")["keys"]:
+        httpx.delete(f"{server.url}/api/keys/{other['id']}").raise_for_status()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     view = show(page, server, "keys")
     view.get_by_label("What it is for").press("Enter")
@@ -261,7 +269,8 @@ def test_what_to_paste_names_this_fireside_and_its_model(server: Server, page: P
     assert printed == [server.url, "YOUR_KEY", "message"]
 
 
-def test_theme_and_text_size_are_kept_and_there_before_the_page_is(server: Server, page: Page) -> None:
+def test_theme_and_text_size_are_kept_and_there_before_the_page_is(server: Server, fresh: Page) -> None:
+    page = fresh
     view = show(page, server, "appearance")
     before = view.locator("h2").bounding_box()
     view.get_by_label("Larger").check(force=True)
@@ -286,10 +295,11 @@ def test_every_section_fits_a_small_phone_at_every_size_and_has_no_inline_style(
     server: Server, browser: Browser
 ) -> None:
     with opened(browser, viewport={"width": 360, "height": 700}, has_touch=True) as page:
+        page.goto(f"{server.url}/#/settings")
         for size in ("", "larger"):
-            page.goto(server.url)
-            page.evaluate("size => localStorage.setItem('fireside.text_size', size)", size)
-            page.reload()
+            if size:
+                page.evaluate("size => localStorage.setItem('fireside.text_size', size)", size)
+                page.reload()
             for section in SECTIONS:
                 view = show(page, server, section)
                 expect(page.locator(".sections [aria-current=page]")).to_be_in_viewport()

@@ -12,11 +12,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from browser.pages import new_chat
 from support.browser import opened
 from support.server import Server
 
 
 def show(page: Page, server: Server) -> Locator:
+    new_chat(page, server)  # so that the view is drawn anew
     page.goto(f"{server.url}/#/status")
     view = page.get_by_role("region", name="Status")
     expect(view.get_by_test_id("condition")).to_be_visible()

@@ -43,11 +43,12 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ServerStats(msgspec.Struct, frozen=True):
-    """The app. `started_at` is in seconds since 1970."""
+    """The app. `started_at` is in seconds since 1970, `owner` the program that serves."""
 
     version: str
     model: str | None
     started_at: float
+    owner: str = "fireside"
 
 
 class KvQuant(msgspec.Struct, frozen=True):

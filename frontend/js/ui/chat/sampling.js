@@ -1,6 +1,6 @@
 /** @import { SamplingChoice } from "../../protocol.d.ts" */
 
-import { html, useEffect, useId, useRef, useSignal } from "../../lib.js";
+import { html, useId, useLayoutEffect, useRef, useSignal } from "../../lib.js";
 import { NUMBERS, numberIn } from "../../state/sampling.js";
 import { SAMPLING_HINTS, autoWords } from "../../text/chat_words.js";
 import { useApp } from "../context.js";
@@ -34,7 +34,7 @@ function NumberField({ name }) {
   const field = useRef(/** @type {HTMLInputElement | null} */ (null));
   const wrong = useSignal("");
   const value = chatSettings.sampling.value[name] ?? null;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (field.current) field.current.value = value === null ? "" : String(value);
     wrong.value = "";
   }, [value]);
