@@ -1,6 +1,5 @@
 """What Markdown's own elements need in a page: boxes of tasks, headings below the page's own, named code."""
 
-import html
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -68,8 +67,8 @@ def _render_fence(_: Any, tokens: "Sequence[Token]", index: int, *__: Any) -> st
     from markdown_it.common.utils import escapeHtml, unescapeAll
 
     language, name = language_and_name(unescapeAll(tokens[index].info))
-    kind = f' class="language-{html.escape(language)}"' if language else ""
-    named = f' data-name="{html.escape(name)}"' if name else ""
+    kind = f' class="language-{escapeHtml(language)}"' if language else ""
+    named = f' data-name="{escapeHtml(name)}"' if name else ""
     return f"<pre><code{kind}{named}>{escapeHtml(tokens[index].content)}</code></pre>\n"
 
 

@@ -198,6 +198,7 @@ def test_blocks_are_the_top_level_elements() -> None:
 
 
 @given(st.lists(st.sampled_from(LINKLESS), max_size=30))
+@example(["```", "'t", "\n"])
 @settings(max_examples=300, deadline=None)
 def test_joined_blocks_equal_the_plain_renderer(pieces: list[str]) -> None:
     text = "".join(pieces)
