@@ -1,3 +1,5 @@
+/** @import { IconName } from "./icons.js" */
+
 import { html, useId, useLayoutEffect, useRef } from "../lib.js";
 import { ChatList } from "./chat_list.js";
 import { useApp } from "./context.js";
@@ -81,38 +83,29 @@ function NewChat() {
       <${Icon} name="more" />
     </button>
     <div id=${menu} popover="auto" class="panel panel--menu" role="dialog" aria-label="Other kinds of chat">
-      <button
-        type="button"
-        class="choice"
-        popovertarget=${menu}
-        popovertargetaction="hide"
-        onClick=${() => start(true)}
-      >
-        <${Icon} name="hidden" />
-        <span><b>Temporary chat</b> Never written to the disk, not in the list, gone when you leave it.</span>
-      </button>
-      <button
-        type="button"
-        class="choice"
-        popovertarget=${menu}
-        popovertargetaction="hide"
-        onClick=${() => transfer.pick()}
-      >
-        <${Icon} name="upload" />
-        <span><b>Import chats</b> From Fireside’s JSON or zip, ChatGPT’s conversations.json, or Open WebUI’s export.</span>
-      </button>
-      <button
-        type="button"
-        class="choice"
-        popovertarget=${menu}
-        popovertargetaction="hide"
-        onClick=${() => transfer.exportAll()}
-      >
-        <${Icon} name="download" />
-        <span><b>Export all chats</b> Whole, in a zip that can be imported again.</span>
-      </button>
+      <${MenuChoice} menu=${menu} icon="hidden" label="Temporary chat" act=${() => start(true)}>
+        Never written to the disk, not in the list, gone when you leave it.
+      <//>
+      <${MenuChoice} menu=${menu} icon="upload" label="Import chats" act=${() => transfer.pick()}>
+        From Fireside’s JSON or zip, ChatGPT’s conversations.json, or Open WebUI’s export.
+      <//>
+      <${MenuChoice} menu=${menu} icon="download" label="Export all chats" act=${() => transfer.exportAll()}>
+        Whole, in a zip that can be imported again.
+      <//>
     </div>
   </div>`;
+}
+
+/**
+ * One line of the menu, which closes with it.
+ *
+ * @param {{menu: string, icon: IconName, label: string, act: () => void, children?: unknown}} props
+ */
+function MenuChoice({ menu, icon, label, act, children }) {
+  return html`<button type="button" class="choice" popovertarget=${menu} popovertargetaction="hide" onClick=${act}>
+    <${Icon} name=${icon} />
+    <span><b>${label}</b> ${children}</span>
+  </button>`;
 }
 
 function Filter() {

@@ -17,6 +17,12 @@ T = TypeVar("T")
 _TEXT_PARTS = frozenset({"input_text", "output_text", "text"})
 
 
+class WithId(msgspec.Struct, frozen=True):
+    """Any item that is kept, where its id is all that counts."""
+
+    id: str
+
+
 class TextPart(msgspec.Struct, frozen=True):
     """A piece of a message of a user, a system or a developer, or of a call's result."""
 

@@ -7,15 +7,12 @@ from typing import Literal
 
 import msgspec
 
+from fireside.api.responses_items import WithId
 from fireside.http.errors import BadRequest
 
 _LIMIT = 20
 _MOST = 100
 _LIMITS = frozenset(map(str, range(1, _MOST + 1)))
-
-
-class _WithId(msgspec.Struct, frozen=True):
-    id: str
 
 
 class ItemPage(msgspec.Struct, frozen=True):
@@ -42,7 +39,7 @@ def page_of(items: bytes, query: Mapping[str, str]) -> ItemPage:
     if order not in ("asc", "desc"):
         raise BadRequest("order: must be 'asc' or 'desc'.", param="order")
     listed = msgspec.json.decode(items, type=list[msgspec.Raw])
-    ids = [item.id for item in msgspec.json.decode(items, type=list[_WithId])]
+    ids = [item.id for item in msgspec.json.decode(items, type=list[WithId])]
     if order == "desc":
         listed.reverse()
         ids.reverse()

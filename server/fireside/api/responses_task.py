@@ -16,7 +16,7 @@ from fireside.api.chat_task import task_of
 from fireside.api.generation import ChatTask, Served
 from fireside.api.responses_conversation import messages_of
 from fireside.api.responses_format import FunctionTool, ResponsesBody, TextFormat
-from fireside.api.responses_items import Item, decode_at, items_of
+from fireside.api.responses_items import Item, WithId, decode_at, items_of
 from fireside.api.responses_store import ResponseStore
 from fireside.http.errors import BadRequest, NotFound
 
@@ -123,16 +123,12 @@ class _Earlier(msgspec.Struct, frozen=True):
     instructions: str | None = None
 
 
-class _WithId(msgspec.Struct, frozen=True):
-    id: str
-
-
 def _referred(store: ResponseStore, item_id: str) -> msgspec.Raw | None:
     stored = store.owner(item_id)
     if stored is None:
         return None
     output = msgspec.json.decode(stored.response, type=_Earlier).output
-    return next(raw for raw in output if msgspec.json.decode(raw, type=_WithId).id == item_id)
+    return next(raw for raw in output if msgspec.json.decode(raw, type=WithId).id == item_id)
 
 
 def _shared(body: ResponsesBody) -> dict[str, Any]:
