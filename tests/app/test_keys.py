@@ -182,6 +182,14 @@ def test_a_session_lasts_over_a_restart_until_logout(tmp_path: Path) -> None:
     assert not (tmp_path / "login.secret").exists()
 
 
+@pytest.mark.parametrize(("path", "field"), [("/login", "key"), ("/api/keys", "name")])
+def test_a_body_of_endless_nesting_is_refused(locked: Server, path: str, field: str) -> None:
+    body = f'{{"{field}": "x", "more": {"[" * 100_000}{"]" * 100_000}}}'
+    headers = {**bearer(KEY), "Content-Type": "application/json"}
+    refused = httpx.post(f"{locked.url}{path}", content=body, headers=headers)
+    assert (refused.status_code, refused.json()["error"]["type"]) == (400, "invalid_request_error")
+
+
 def test_keys_are_created_used_listed_and_deleted_without_a_restart(locked: Server) -> None:
     with httpx.Client(base_url=locked.url, headers=bearer(KEY)) as owner:
         made = owner.post("/api/keys", json={"name": "phone"})

@@ -16,12 +16,12 @@ from fireside.api.repeated import repeated
 from fireside.api.served import Serving
 from fireside.api.together import begin, together
 from fireside.api.usage import usage_of
-from fireside.api.validation import decode
 from fireside.engine.requests import About, Accepted, Prefill, Queued, Restarting
 from fireside.http.answers import json_answer
 from fireside.http.errors import add_warning, as_told, error_body
 from fireside.http.security import is_private, json_body
 from fireside.http.sse import DONE, KEEP_ALIVE_S, event, stream_response
+from fireside.http.validation import decode
 
 _encode = msgspec.json.Encoder().encode
 

@@ -13,9 +13,9 @@ from quart import Blueprint, Response
 
 from fireside.api.embedding_task import EmbeddingsBody, task_of
 from fireside.api.served import Serving
-from fireside.api.validation import decode
 from fireside.http.answers import json_answer
 from fireside.http.security import json_body
+from fireside.http.validation import decode
 from fireside.wire import Vectors
 
 _encode = msgspec.json.Encoder().encode

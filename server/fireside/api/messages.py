@@ -23,13 +23,13 @@ from fireside.api.messages_events import (
 )
 from fireside.api.messages_task import task_of
 from fireside.api.served import Serving
-from fireside.api.validation import decode
 from fireside.engine.requests import About, Accepted, Prefill, Queued, Restarting
 from fireside.http.answers import json_answer
 from fireside.http.anthropic_errors import new_request_id
 from fireside.http.errors import ContextOverBudget, FiresideError, add_warning, as_told, error_body
 from fireside.http.security import is_private, json_body
 from fireside.http.sse import KEEP_ALIVE_S, event, stream_response
+from fireside.http.validation import decode
 
 _PATH = "/v1/messages"
 

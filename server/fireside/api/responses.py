@@ -17,12 +17,12 @@ from fireside.api.responses_pages import page_of
 from fireside.api.responses_store import ResponseStore, Stored
 from fireside.api.responses_task import asked_of, our_names, renamed
 from fireside.api.served import Serving
-from fireside.api.validation import decode
 from fireside.engine.requests import About, Accepted, Prefill, Queued, Restarting
 from fireside.http.answers import json_answer
 from fireside.http.errors import BadRequest, FiresideError, NotFound, add_warning, as_told
 from fireside.http.security import is_private, json_body
 from fireside.http.sse import KEEP_ALIVE_S, stream_response
+from fireside.http.validation import decode
 
 _ROUTE = "/v1/responses"
 _encode = msgspec.json.Encoder().encode

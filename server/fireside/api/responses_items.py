@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from fireside.api.responses_format import ItemStatus, SummaryText
-from fireside.api.validation import decode
 from fireside.http.errors import BadRequest, NotFound
+from fireside.http.validation import decode
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from fireside.api.chat_format import ChatBody, IncomingMessage, Tool
 from fireside.api.chat_task import task_of
 from fireside.api.generation import Served, rendered
 from fireside.api.served import Serving
-from fireside.api.validation import decode
 from fireside.http.answers import json_answer
 from fireside.http.errors import BadRequest, ContextOverBudget
 from fireside.http.security import json_body
+from fireside.http.validation import decode
 
 _MOST = 1 << 20
 

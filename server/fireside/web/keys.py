@@ -11,6 +11,7 @@ from fireside.http.answers import json_answer
 from fireside.http.errors import BadRequest, NotFound
 from fireside.http.keys import KeyInfo, KeyRing, TooManyKeys, info_of
 from fireside.http.security import json_body
+from fireside.http.validation import decode
 
 
 class NewKey(msgspec.Struct, frozen=True):
@@ -47,10 +48,7 @@ def create_blueprint(ring: KeyRing, required: bool) -> Blueprint:
 
     @blueprint.post("/api/keys")
     async def create() -> Response:
-        try:
-            wanted = msgspec.json.decode(await json_body(), type=NewKey)
-        except msgspec.DecodeError as error:
-            raise BadRequest(f"Send a `name` of 1 to 100 characters: {error}", param="name") from error
+        wanted = decode(await json_body(), NewKey)
         try:
             key, secret = await ring.create(wanted.name)
         except TooManyKeys as error:

@@ -14,6 +14,7 @@ from fireside.http.errors import BadRequest
 from fireside.http.login import LoginCodes
 from fireside.http.security import json_body
 from fireside.http.sessions import LIFETIME_S
+from fireside.http.validation import decode
 
 _PAGE = "/#/chat"
 
@@ -46,10 +47,7 @@ def create_blueprint(access: Access, codes: LoginCodes | None, folder: Path) -> 
 
     @blueprint.post("/login")
     async def login_with_key() -> Response:
-        try:
-            key = msgspec.json.decode(await json_body(), type=_Login).key
-        except msgspec.DecodeError as error:
-            raise BadRequest(f"Send the `key`: {error}", param="key") from error
+        key = decode(await json_body(), _Login).key
         key_id, refusal = access.try_key(request.scope, key)
         if key_id is None:
             raise refusal or BadRequest("Send the `key`.", param="key")

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fireside.api.validation import decode
 from fireside.http.errors import BadRequest
+from fireside.http.validation import decode
 
 DEEPEST = 128
 
