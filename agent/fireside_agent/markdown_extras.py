@@ -44,7 +44,7 @@ def language_and_name(info: str) -> tuple[str, str]:
     if found and language and found.start() < len(language):
         language = info[: found.start()]
     before, colon, after = language.partition(":")
-    if colon and before and "." in after and not name:
+    if colon and before[:1].isalnum() and "." in after and not name:
         return before, after
     return language, name
 
