@@ -21,7 +21,6 @@ from bench.servers import Setting, Work, fireside, stats
 
 __all__ = ["SHAPES", "measure_gpu"]
 
-_FEW_ROUNDS = 3
 _JOINERS = 8
 _WARM_WITHIN_S = 60.0
 _ROOM_BYTES = 20 << 30
@@ -38,7 +37,6 @@ def measure_gpu(
     """Decoding on a GPU beside the bare generator, and first tokens while a batch grows, of random models.
 
     Args:
-        rows: the first number gets all rounds, the others three.
         within_s: of the whole run; measurements that do not fit are left out.
         weights: where the models are written; None is memory if there is room, else the disk.
     """
@@ -88,9 +86,9 @@ def _measure(setting: Setting, shape: str, rows: Sequence[int], seconds: float, 
         first.add(state, warmed, *ttft, max(ttft))
         _say(first.markdown())
         with raw_generator(setting.folder, setting.home / "cache") as raw:
-            for number, count in enumerate(rows):
+            for count in rows:
                 pairs, speeds = Pairs(Work(setting.name), count, None, ours, raw), Speeds()
-                _measure_rows(pairs, speeds, setting.rounds if number == 0 else _FEW_ROUNDS, seconds, end)
+                _measure_rows(pairs, speeds, setting.rounds, seconds, end)
                 if speeds.ours:
                     add_speeds(decoding, count, speeds)
                     _say(decoding.markdown())

@@ -154,6 +154,7 @@ class _Batch(GenerationBatch):
         inputs, likely = self._next_tokens, self._next_logprobs
         self._tell_guards(inputs)
         logits = self.model(inputs[:, None], cache=self.prompt_cache)[:, -1, :]
+        _share_offsets(self.prompt_cache)
         contexts: list[mx.array] = []
         if any(self.logits_processors or ()):
             rows = [self._processed(index, logits, inputs, contexts) for index in range(len(self))]
@@ -206,6 +207,16 @@ class _Batch(GenerationBatch):
 
 def _item(tokens: Any, index: int) -> int:
     return cast("list[int]", tokens.tolist())[index]
+
+
+def _share_offsets(caches: Sequence[Any]) -> None:
+    """Let layers that have read the same tokens have one array of offsets.
+
+    Each layer adds up its own, a kernel a layer and step; what is replaced here is never computed.
+    """
+    counting = [cache for cache in caches if type(cache) is BatchKVCache and not cache.empty()]
+    for cache in counting[1:]:
+        cache.offset = counting[0].offset
 
 
 def _joined(ours: Any, theirs: Any) -> Any:

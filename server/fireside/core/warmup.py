@@ -1,6 +1,5 @@
 """Compiling, while nobody waits, the kernels that requests will need."""
 
-import os
 from collections.abc import Iterator
 
 import mlx.core as mx
@@ -9,6 +8,7 @@ import numpy as np
 
 from fireside.core.cache.prompt_cache import PromptCache
 from fireside.core.chunks import SMALLEST
+from fireside.core.cuda_graphs import open_stream
 from fireside.core.decoding import Decoder
 from fireside.core.prompts import Prompt
 from fireside.wire import Sampling, Submit
@@ -80,19 +80,10 @@ def _stream_apart() -> mx.Stream:
     """A stream for the warm-up alone, which keeps next to no CUDA graphs.
 
     The kernels that it compiles serve all streams. The graphs that it leaves behind would make every later
-    step of its stream slower, by a half on an H200. How many a stream keeps is read when it is first used.
+    step of its stream slower, by a half on an H200.
     """
-    name = "MLX_CUDA_GRAPH_CACHE_SIZE"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        stream = mx.new_stream(mx.default_device())
-        mx.eval(mx.add(mx.array(0), mx.array(0), stream=stream))
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+    stream = mx.new_stream(mx.default_device())
+    open_stream(stream, graphs=1)
     return stream
 
 
