@@ -22,6 +22,11 @@ class Home:
         return self.root / "fireside.db"
 
     @property
+    def catalog(self) -> Path:
+        """What is known of the models on this machine; made anew where it is gone."""
+        return self.root / "catalog.db"
+
+    @property
     def wiki(self) -> Path:
         """The memory vault; `FIRESIDE_WIKI` puts it elsewhere."""
         elsewhere = os.environ.get("FIRESIDE_WIKI")
@@ -57,6 +62,11 @@ class Home:
     @property
     def cache(self) -> Path:
         return self.root / "cache"
+
+    @property
+    def ssd_cache(self) -> Path:
+        """What conversations have left in the prompt cache, by model."""
+        return self.root / "ssd-cache"
 
     @property
     def logs(self) -> Path:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable
 from dataclasses import replace
@@ -140,9 +141,21 @@ def _leave_later(app: Application) -> None:
     """Bound the shutdown. A thread, since a client that stops reading, or a text that is still being
     tokenized, can outlast the event loop.
     """
-    timer = threading.Timer(_STOP_WITHIN_S, _leave, (app, 0))
+    _leave_after(app, _STOP_WITHIN_S)
+
+
+def _leave_after(app: Application, seconds: float) -> None:
+    timer = threading.Timer(seconds, _leave_unless_writing, (app,))
     timer.daemon = True
     timer.start()
+
+
+def _leave_unless_writing(app: Application) -> None:
+    """End, or wait for as long as the caches of the core may still need to be written."""
+    if (seconds := app.writing_until() - time.monotonic()) > 0:
+        _leave_after(app, seconds)
+    else:
+        _leave(app, 0)
 
 
 def _leave(app: Application, status: int) -> None:

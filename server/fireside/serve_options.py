@@ -1,12 +1,13 @@
-"""`fireside serve` with the command line of `mlx_lm.server`: its flags by name, in its units.
+"""Flags of `fireside serve` that need more than to be declared: of the SSD cache, and of `mlx_lm.server`.
 
-Most of its flags are ours too. Here are the others: what some of our own are called there, what has nothing
-to do here and says so, and what cannot be done yet and is refused.
+Most of mlx_lm.server's flags are ours too. Here are the others: what some of our own are called there, what
+has nothing to do here and says so, and what cannot be done yet and is refused.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 
 import click
 
-from fireside.config import LOG_LEVELS
+from fireside.config import LOG_LEVELS, SsdCache, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,6 +40,24 @@ _WITHOUT_EFFECT = {
 }
 
 _BYTES = re.compile(r"(?P<number>\d+(\.\d+)?|\.\d+)\s*(?P<unit>|[MG]B?)", re.IGNORECASE)
+
+
+class Size(click.ParamType[int]):
+    """Bytes, by the one rule that all sizes follow."""
+
+    name = "size"
+
+    def __init__(self, least: int = 0) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            size = parse_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if size < self._least:
+            self.fail(f"{value} is too little; leave it out for what the machine has.", param, ctx)
+        return size
 
 
 class _Bytes(click.ParamType[int]):
@@ -141,6 +160,51 @@ _OPTIONS = (
 )
 
 
+_SSD_OPTIONS = (
+    click.option(
+        "--ssd-cache",
+        metavar="DIR|off",
+        help="Where the prompt cache goes on beyond the memory and beyond a restart; off: nowhere. Its files "
+        "hold what can be turned back into the conversations. Default: FIRESIDE_HOME/ssd-cache.",
+    ),
+    click.option(
+        "--ssd-cache-max",
+        type=Size(least=1),
+        metavar="SIZE",
+        help="Of that folder, for all models. Default: 10 GB, or 5 % of the free disk if that is less.",
+    ),
+    click.option(
+        "--ssd-cache-verify",
+        is_flag=True,
+        help="Check what is read back with a strong digest (BLAKE2b) too, not a checksum (CRC-32) alone.",
+    ),
+    click.option(
+        "--ssd-queue",
+        type=Size(),
+        default="2",
+        show_default="2 GB",
+        envvar="FIRESIDE_SSD_SPILL_QUEUE_GB",
+        metavar="SIZE",
+        help="Of what may wait to be written; the oldest is given up first, and with 0 all but the newest.",
+    ),
+    click.option(
+        "--ssd-demote-idle",
+        type=click.FloatRange(min=0),
+        default=300.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="What nobody has used for so long leaves the memory, and stays on the disk; 0: never.",
+    ),
+)
+
+
+def ssd_options(command: F) -> F:
+    """Declare the flags of the SSD cache."""
+    for option in reversed(_SSD_OPTIONS):
+        command = option(command)
+    return command
+
+
 def mlx_lm_options(command: F) -> F:
     """Declare the flags of `mlx_lm.server` that are not ours. They come last in the help."""
     for option in reversed(_OPTIONS):
@@ -179,6 +243,7 @@ def understand(options: dict[str, Any]) -> Understood:
         _set(rest, "prompt_cache", 0, "--prompt-cache-size")
     if (size := rest.pop("prompt_cache_bytes")) is not None:
         _set(rest, "prompt_cache", size, "--prompt-cache-bytes")
+    rest["ssd_cache"] = _ssd_cache(rest)
     rest["chat_template"] = _template(rest["chat_template"])
     rest["chat_template_args"] = _template_values(rest)
     origins = (rest.pop("allowed_origins") or "").split(",")
@@ -191,6 +256,39 @@ def understand(options: dict[str, Any]) -> Understood:
             if given[name] is not None and given[name] is not False
         ),
     )
+
+
+def _ssd_cache(options: dict[str, Any]) -> SsdCache | None:
+    """The SSD cache that is asked for; None where there is to be none.
+
+    Raises:
+        click.UsageError: it cannot be where it is wanted.
+    """
+    place = options.pop("ssd_cache")
+    wanted = SsdCache(
+        folder=Path(place).expanduser().absolute() if place else None,
+        max_bytes=options.pop("ssd_cache_max"),
+        queue_bytes=options.pop("ssd_queue"),
+        demote_idle_s=options.pop("ssd_demote_idle"),
+        verify=options.pop("ssd_cache_verify"),
+        write_behind=os.environ.get("FIRESIDE_SSD_WRITEBEHIND") != "0",
+    )
+    if place == "off" or (place is None and options["prompt_cache"] == 0):
+        return None
+    if options["prompt_cache"] == 0:
+        raise click.UsageError(
+            "--ssd-cache lies below the prompt cache, and --prompt-cache 0 turns that off. "
+            "Leave one of them out."
+        )
+    if wanted.folder is not None:
+        try:
+            wanted.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            why = error.strerror
+            raise click.UsageError(f"--ssd-cache: {wanted.folder} cannot be made: {why}") from error
+        if not os.access(wanted.folder, os.R_OK | os.W_OK | os.X_OK):
+            raise click.UsageError(f"--ssd-cache: {wanted.folder} cannot be written to.")
+    return wanted
 
 
 def _flag(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 MAX_FRAME = 256 * 1024 * 1024
 
 FinishReason = Literal["stop", "length"]
@@ -67,6 +67,22 @@ class Sampling(msgspec.Struct, frozen=True, array_like=True):
     frequency_context_size: int = 20
 
 
+class SsdSettings(msgspec.Struct, frozen=True, array_like=True):
+    """How the SSD tier below the prompt cache is kept."""
+
+    dir: str
+    max_bytes: int
+    """Of all files in it, of other models too."""
+    queue_bytes: int
+    """Of what may wait to be written; the oldest is dropped first, the newest never."""
+    demote_idle_s: float
+    """Seconds without use after which an entry is left on the disk alone; 0: never."""
+    verify: bool = False
+    """Check each tensor's BLAKE2b on its way back, beside its CRC-32."""
+    write_behind: bool = True
+    """Write entries soon after they came; else only those that leave the memory."""
+
+
 class Start(msgspec.Struct, frozen=True, tag="start"):
     """The first message down: what to load. Then come `Load`, and requests after `Ready`."""
 
@@ -78,6 +94,8 @@ class Start(msgspec.Struct, frozen=True, tag="start"):
     cache_dir: str
     """Where prepared libraries and their proofs are kept."""
     max_rows: int
+    ssd: SsdSettings | None = None
+    """None: what the prompt cache gives up is lost."""
 
 
 class Load(msgspec.Struct, frozen=True, tag="load"):
@@ -165,6 +183,16 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     grammar: Grammar | None = None
 
 
+class Drain(msgspec.Struct, frozen=True, tag="drain"):
+    """Write all of the prompt cache to the SSD tier, first of all; answered by `Drained`."""
+
+    id: int
+    within_s: float
+    """Then it is answered whatever is left."""
+    demote: bool = False
+    """Whether the memory is freed of what is on the disk in the end."""
+
+
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     """Forget a row; nothing more is sent for it. What it has read and written so far goes to the prompt
     cache. An unknown id is ignored."""
@@ -247,6 +275,8 @@ class RowPrefill(msgspec.Struct, frozen=True, array_like=True):
     total: int
     cached: int = 0
     """Tokens that the prompt cache had."""
+    from_ssd: int = 0
+    """Of those, tokens that came from the SSD tier."""
 
 
 class CacheState(msgspec.Struct, frozen=True, array_like=True):
@@ -258,6 +288,55 @@ class CacheState(msgspec.Struct, frozen=True, array_like=True):
     hits: int = 0
     misses: int = 0
     evictions: int = 0
+
+
+class SsdState(msgspec.Struct, frozen=True, array_like=True):
+    """The SSD tier. Counters run from the core's start."""
+
+    entries: int = 0
+    """Of the model that is served."""
+    bytes: int = 0
+    """Of those entries."""
+    max_bytes: int = 0
+    """Of all models'."""
+    restores: int = 0
+    spills: int = 0
+    """Entries that were written."""
+    restore_ms_last: float = 0.0
+    demotions: int = 0
+    """Entries that were left on the disk alone because nobody used them."""
+    pending_spills: int = 0
+    pending_spill_bytes: int = 0
+    dropped_spills: int = 0
+    """Entries that were not written: too many waited, or the disk refused them."""
+    quarantined: int = 0
+    """Files that were found to be damaged."""
+    written_bytes: int = 0
+    """Put on the disk so far, of entries that are not complete yet too."""
+    spilled_bytes: int = 0
+    """Of the entries that were written."""
+
+
+class Tier(msgspec.Struct, frozen=True, tag="tier"):
+    """Both caches, when something has changed outside of the steps."""
+
+    ssd: SsdState
+    cache: CacheState
+
+
+class Drained(msgspec.Struct, frozen=True, tag="drained"):
+    """What came of a `Drain`."""
+
+    id: int
+    written: int
+    """Entries."""
+    written_bytes: int
+    dropped: int
+    """Entries that could not be written."""
+    left: int
+    """Entries that still wait: the time was over."""
+    left_bytes: int
+    demotions: int = 0
 
 
 class Step(msgspec.Struct, frozen=True, tag="step"):
@@ -273,8 +352,8 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
     failed: list[RowFailure] = []
 
 
-Down = Start | Load | Vocabulary | Submit | Embed | Cancel
-Up = Phase | Located | Ready | WarmUp | Failed | Step | Vectors
+Down = Start | Load | Vocabulary | Submit | Embed | Cancel | Drain
+Up = Phase | Located | Ready | WarmUp | Failed | Step | Vectors | Tier | Drained
 
 encode = msgspec.msgpack.Encoder().encode
 _decode_down = msgspec.msgpack.Decoder(Down).decode

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fireside.core.machine import Cgroups, available_memory, cpu_identity, usable_cores
+from fireside.catalog.memory import Cgroups, available_memory
+from fireside.core.machine import cpu_identity, usable_cores
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's")
 

@@ -145,3 +145,21 @@ def test_a_server_counts_what_it_does(narrow: Server) -> None:
     assert seen["fireside_requests_finished_total lane=serial reason=stop"] == 1
     assert seen["fireside_core_restarts_total"] == 1
     assert seen["fireside_rows_running"] == 0
+
+
+def test_engines_that_go_together_are_added_up() -> None:
+    one = Metrics()
+    other = one.another()
+    one.rows(2, 1)
+    other.rows(3, 0)
+    one.rejected()
+    other.rejected()
+    other.step(100, CacheState(entries=2, bytes=10, hits=3))
+    found = of(one)
+    assert found == of(other)
+    assert (found["fireside_rows_running"], found["fireside_rows_queued"]) == (5, 1)
+    assert (found["fireside_requests_rejected_total"], found["fireside_prompt_cache_hits_total"]) == (2, 3)
+    other.closed()
+    found = of(one)
+    assert (found["fireside_rows_running"], found["fireside_kv_bytes"]) == (2, 0)
+    assert found["fireside_prompt_cache_hits_total"] == 3

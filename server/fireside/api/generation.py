@@ -115,6 +115,7 @@ class End:
         lane: in which it ran.
         cached_tokens: of the prompt, that the prompt cache had.
         stop_text: which of the task's stop texts ended it, if one did.
+        from_ssd: of the cached tokens, those that came from the SSD tier.
     """
 
     reason: str
@@ -125,6 +126,7 @@ class End:
     lane: Lane
     cached_tokens: int
     stop_text: str | None = None
+    from_ssd: int = 0
 
 
 Output = Accepted | Queued | Prefill | Restarting | TokenLogprobs | MarkupEvent | End
@@ -293,6 +295,7 @@ async def generate(served: Served, prepared: Prepared, about: About) -> AsyncGen
                 row.lane,
                 row.cached,
                 answer.stop_text,
+                row.from_ssd,
             )
 
 

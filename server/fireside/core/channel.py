@@ -27,6 +27,13 @@ class Channel:
         """The next request; waits for it."""
         return self._inbox.get()
 
+    def wait(self, seconds: float | None) -> list[wire.Down]:
+        """The next request, once there is one; none if that takes longer than so many seconds."""
+        try:
+            return [self._inbox.get(timeout=seconds)]
+        except queue.Empty:
+            return []
+
     def drain(self) -> list[wire.Down]:
         """All requests that are here already."""
         requests: list[wire.Down] = []

@@ -15,18 +15,16 @@ from mlx_lm.utils import load_model
 from fireside import wire
 from fireside.catalog.embedded import EmbeddedModelError, ensure_embedded_model
 from fireside.catalog.embedders import Embedder, read_embedder
+from fireside.catalog.fit import PREFILL_STEP
+from fireside.catalog.memory import available_memory
 from fireside.core.blas_threads import ThreadPlan, choose_threads
 from fireside.core.channel import Channel
 from fireside.core.embedding.loading import load_embedder
 from fireside.core.embedding.reading import Reader
-from fireside.core.machine import available_memory
 from fireside.core.profile import Profile
 from fireside.core.weights import materialise, weight_budget, widen_for_cpu
 
 Report = Callable[[wire.Up], None]
-
-# A CPU reads a few hundred prompt tokens a second or two: shorter chunks keep running rows moving.
-PREFILL_STEP = {"cpu": 512, "gpu": 2048}
 
 _REPORT_EVERY_S = 0.1
 
@@ -44,6 +42,7 @@ class Loaded:
     limits: wire.Load
     ready: wire.Ready
     threads: ThreadPlan | None
+    folder: Path
     embedder: Embedder | None = None
 
 
@@ -81,7 +80,7 @@ def load(start: wire.Start, profile: Profile, channel: Channel) -> Loaded:
         # It only ever reads.
         profile.blas[0].set_threads(threads.prefill)
     ready = _ready(weights, profile, threads, batches, embedder is not None)
-    return Loaded(model, vocab_size, limits, ready, threads, embedder)
+    return Loaded(model, vocab_size, limits, ready, threads, folder, embedder)
 
 
 def _located(folder: Path, profile: Profile) -> wire.Located:

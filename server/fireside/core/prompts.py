@@ -10,6 +10,7 @@ import numpy as np
 from mlx_lm.models.cache import KVCache, can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
 
 from fireside.core.cache.prompt_cache import LayerCaches, PromptCache, Tokens, clone, common_prefix
+from fireside.core.cache.ssd_reader import Restore
 from fireside.wire import RowPrefill, Submit
 
 SMALLEST_SNAPSHOT = 256
@@ -34,6 +35,8 @@ class Prompt:
         self.caches: LayerCaches = []
         self.done = 0
         self.cached = 0
+        self.from_ssd = 0
+        self._restore: Restore | None = None
         self._stops: set[int] = set()
         self._awaited: tuple[Prompt, int] | None = None
         boundary = min(row.boundary, self.target)
@@ -47,11 +50,22 @@ class Prompt:
 
     @property
     def complete(self) -> bool:
-        return self.done == self.target
+        return self.done == self.target and self._restore is None
 
     @property
     def progress(self) -> RowPrefill:
-        return RowPrefill(self.row.id, self.done, len(self.tokens), self.cached)
+        return RowPrefill(self.row.id, self.done, len(self.tokens), self.cached, self.from_ssd)
+
+    @property
+    def restoring(self) -> bool:
+        """Whether a part of it is still on its way from the disk."""
+        return self._restore is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Of the keys and values so far."""
+        arriving = self._restore.nbytes if self._restore is not None else 0
+        return arriving + sum(layer.nbytes for layer in self.caches)
 
     def waits(self, reading: Collection[Prompt], cache: PromptCache) -> bool:
         """Whether another row is reading what this prompt begins with too, and is worth waiting for.
@@ -82,10 +96,39 @@ class Prompt:
         return None
 
     def begin(self, model: nn.Module, cache: PromptCache) -> None:
-        """Start from what the prompt cache has."""
-        found = cache.take(self.row.namespace, self.tokens)
-        self.caches, self.cached = found if found else (make_prompt_cache(model), 0)
-        self.done = self.cached
+        """Start from what the prompt cache has, or let it be brought back from the disk."""
+        self._restore = cache.restore(self.row.namespace, self.tokens)
+        if self._restore is None:
+            found = cache.take(self.row.namespace, self.tokens)
+            self.caches, self.cached = found if found else (make_prompt_cache(model), 0)
+            self.done = self.cached
+
+    def bring_back(self, model: nn.Module, cache: PromptCache, *, patient: bool) -> None:
+        """Take over what has come from the disk. What cannot be had is read by the model instead.
+
+        Args:
+            patient: nothing else is to be done: wait for more for a moment.
+        """
+        restore = self._restore
+        if restore is None:
+            return
+        restore.advance(patient)
+        if restore.caches is not None:
+            self.caches = restore.caches
+            self.done = self.cached = self.from_ssd = restore.length
+            self._restore = None
+            if not restore.record.trimmable:
+                # What the row leaves when it ends serves nobody who goes on differently.
+                cache.put(self.row.namespace, restore.record.tokens, clone(self.caches))
+        elif restore.done:
+            self.begin(model, cache)
+
+    def give_up(self, cache: PromptCache) -> None:
+        """The row has left: keep what has been read."""
+        if self._restore is not None:
+            self._restore.cancel()
+            self._restore = None
+        self.keep(cache)
 
     def stop_at(self, position: int) -> None:
         """Keep a copy of the caches when exactly so many tokens have been read."""

@@ -107,9 +107,16 @@ class Scheduler:
     def _read(self, budget: int, report: list[RowPrefill]) -> int:
         """Read prompts in turn, each with what is left of the budget. Returns how many tokens were read."""
         left, complete = budget, list[Prompt]()
+        patient = not len(self._decoder) and all(prompt.restoring for prompt in self._reading)
         for _ in range(len(self._reading)):
             prompt = self._reading[0]
-            if not prompt.complete:
+            if prompt.restoring:
+                prompt.bring_back(self._model, self._cache, patient=patient)
+                if not prompt.restoring:
+                    report.append(prompt.progress)
+            if prompt.restoring:
+                pass
+            elif not prompt.complete:
                 if left <= 0:
                     break
                 left -= prompt.read(self._model, self._cache, left)
@@ -128,7 +135,7 @@ class Scheduler:
         self._waiting = [prompt for prompt in self._waiting if prompt.row.id != row_id]
         for prompt in [prompt for prompt in self._reading if prompt.row.id == row_id]:
             self._reading.remove(prompt)
-            prompt.keep(self._cache)
+            prompt.give_up(self._cache)
         self._remove(row_id)
 
     def _remove(self, row_id: int) -> None:
@@ -164,5 +171,5 @@ class Scheduler:
         return RowToken(row.id, response.token, finish, logprobs)
 
     def _kv_bytes(self) -> int:
-        reading = sum(layer.nbytes for prompt in self._reading for layer in prompt.caches)
+        reading = sum(prompt.nbytes for prompt in self._reading)
         return self._decoder.nbytes + reading

@@ -16,13 +16,10 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.switch_layers import QuantizedSwitchLinear
 from mlx_lm.utils import dequantize_model
 
-from fireside.core.machine import available_memory
+from fireside.catalog.memory import SHARE_FOR_FLOAT32, available_memory
 
 Progress = Callable[[int, int], None]
 """Called with bytes done and bytes in all."""
-
-_SHARE_FOR_WEIGHTS = 0.6
-"""The rest is for the KV cache, prompts in flight and the other programs on the machine."""
 
 _FLOAT32_BYTES = 4
 _UNPACKABLE = (nn.QuantizedLinear, nn.QuantizedEmbedding, QuantizedSwitchLinear)
@@ -30,7 +27,7 @@ _UNPACKABLE = (nn.QuantizedLinear, nn.QuantizedEmbedding, QuantizedSwitchLinear)
 
 def weight_budget() -> int:
     """Bytes that the weights may take now: a share of what the machine, or the container, has left."""
-    return int(available_memory() * _SHARE_FOR_WEIGHTS)
+    return int(available_memory() * SHARE_FOR_FLOAT32)
 
 
 def widen_for_cpu(model: nn.Module, budget_bytes: int, progress: Progress | None = None) -> str:

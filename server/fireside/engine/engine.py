@@ -22,6 +22,7 @@ from fireside.engine.metrics import Metrics
 from fireside.engine.pace import Pace
 from fireside.engine.requests import About, Broken, Expired, GenerationRequest, Queued, Restarting, Row
 from fireside.engine.roster import Changes, Roster
+from fireside.engine.ssd import SsdSide
 from fireside.engine.status import StatusBoard
 from fireside.engine.supervisor import Supervisor
 from fireside.http.errors import TooBusy
@@ -29,6 +30,8 @@ from fireside.http.errors import TooBusy
 log = logging.getLogger(__name__)
 
 _STUCK_AFTER_S = 120.0
+_RATED_TOKENS = 64
+"""Of an answer, that tell how fast a model is."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class EngineConfig:
             for every later core too. What it raises fails the engine.
         located: called once after that with the model's folder, while the weights are loading; the engine
             is ready when it has returned too. What it raises fails the engine.
+        rated: told how fast an answer came that had the core to itself, in tokens a second.
         lane_debug: one line on standard error for each request that enters the core.
     """
 
@@ -51,6 +55,7 @@ class EngineConfig:
     plan: Callable[[wire.Located], Admission]
     located: Callable[[Path, Admission], Awaitable[None]]
     max_queue: int
+    rated: Callable[[float], None] = lambda _: None
     lane_debug: bool = False
 
 
@@ -75,6 +80,8 @@ class Engine:
         self._locating: asyncio.Future[None] | None = None
         self.embeddings = Embeddings(config.start.max_rows, config.max_queue, metrics, self._announce)
         """Takes texts, where the model is one that embeds."""
+        self.ssd = SsdSide(config.start.ssd)
+        """The SSD tier below the core's prompt cache."""
 
     @property
     def ready(self) -> wire.Ready | None:
@@ -134,9 +141,22 @@ class Engine:
     async def close(self) -> None:
         """End the core and every request. Idempotent."""
         await self._supervisor.close()
+        self.ssd.core_down()
         if self._locating is not None:
             self._locating.cancel()
         self._refuse_all("Fireside is stopping.")
+
+    async def drain(self, within_s: float, *, demote: bool = False) -> wire.Drained | None:
+        """See `SsdSide.drain`."""
+        link = self._supervisor.link
+        return None if link is None else await self.ssd.drain(link.send, within_s, demote=demote)
+
+    def refuse(self, message: str) -> None:
+        """End all requests, and every later one; what they have read so far stays in the core's cache."""
+        if (link := self._supervisor.link) is not None:
+            for row in self._roster.running:
+                link.send(wire.Cancel(row.submission))
+        self._refuse_all(message)
 
     def kill(self) -> None:
         """End the core without waiting for anything."""
@@ -213,6 +233,11 @@ class Engine:
                 return await self._on_ready(link, report)
             case wire.WarmUp():
                 self._on_warm_up(report)
+            case wire.Tier():
+                self.ssd.state, self._cache = report.ssd, report.cache
+                self._metrics.tier(report.ssd, report.cache)
+            case wire.Drained():
+                self.ssd.drained(report)
             case wire.Failed():
                 return report.message
         return None
@@ -232,6 +257,7 @@ class Engine:
                 self._count(row, before, token.finish)
                 if token.finish:
                     self._pace.finished(row)
+                    self._rate(row)
                 self._apply(self._roster.finished(row) if token.finish else self._roster.progressed(row))
         for failure in step.failed:
             if row := self._roster.get(failure.id):
@@ -241,6 +267,13 @@ class Engine:
         if changes := self._roster.stepped():
             self._apply(changes)
             self._announce()
+
+    def _rate(self, row: Row) -> None:
+        """Tell how fast a row was that ended with no other beside it."""
+        begin, end, tokens = row.first_token_at, row.last_token_at, len(row.generated)
+        alone = len(self._roster.running) == 1 and row.submissions == 1
+        if alone and begin is not None and end is not None and tokens >= _RATED_TOKENS and end > begin:
+            self._config.rated((tokens - 1) / (end - begin))
 
     def _count(self, row: Row, before: float | None, finish: wire.FinishReason | None) -> None:
         """Count a token that has come, `before` being when the last one did."""
@@ -301,6 +334,7 @@ class Engine:
         self._ready = None
         self._kv_bytes = 0
         self._cache = wire.CacheState()
+        self.ssd.core_down()
         self._warm_up = None
         self.embeddings.core_down()
         for row in self._roster.core_down():

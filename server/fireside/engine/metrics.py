@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from copy import copy
 from typing import Literal, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
-from fireside.wire import CacheState
+from fireside.engine.levels import Levels
+from fireside.engine.ssd_metrics import TierMetrics
+from fireside.wire import CacheState, SsdState
 
 Outcome = Literal["stop", "length", "cancelled", "error"]
 """How a request ended. `cancelled`: its client left, or a stop text in the answer ended it."""
@@ -37,7 +40,7 @@ class Ended(Protocol):
 
 
 class Metrics:
-    """Counts for one engine, in a registry of its own: nothing is shared with another one.
+    """Counts for one engine; those of several engines may go together, see `another`.
 
     Counters run from the app's start, over all its cores. Times are seconds. Not for two threads at once
     to write, except that `text` may be asked from anywhere.
@@ -93,14 +96,23 @@ class Metrics:
         )
         self._bytes = Gauge("fireside_prompt_cache_bytes", "Bytes of the prompt cache.", registry=registry)
         self._kv = Gauge("fireside_kv_bytes", "Bytes of the keys and values of all rows.", registry=registry)
+        self._tier = TierMetrics(registry)
         self._restarts = Counter("fireside_core_restarts", "Cores that ended unasked.", registry=registry)
         self._seen = (0, 0)
+        self._rows, self._memory = Levels(), Levels()
         # What has not happened yet is there as a zero, so that a rate can be taken of the first time.
         for reason in _OUTCOMES:
             for lane in _LANES:
                 self._finished.labels(reason, lane)
         for source in ("computed", "cached"):
             self._prompt.labels(source)
+
+    def another(self) -> Metrics:
+        """For another engine: counters go on together, and gauges show the sum."""
+        other = copy(self)
+        other._seen, other._tier = (0, 0), self._tier.another()
+        other._rows, other._memory = Levels(), Levels()
+        return other
 
     @contextmanager
     def request(self, ended: Ended) -> Generator[None]:
@@ -139,25 +151,39 @@ class Metrics:
 
     def rows(self, running: int, queued: int) -> None:
         """How many rows there are now."""
-        self._running.set(running)
-        self._queued.set(queued)
+        self._rows.set(self._running, running)
+        self._rows.set(self._queued, queued)
 
     def step(self, kv_bytes: int, cache: CacheState) -> None:
         """What a core says of its memory after a step; the cache's counters run from that core's start."""
-        self._kv.set(kv_bytes)
+        self._memory.set(self._kv, kv_bytes)
         hits, misses = self._seen
         self._hits.inc(max(0, cache.hits - hits))
         self._misses.inc(max(0, cache.misses - misses))
         self._seen = cache.hits, cache.misses
-        self._entries.set(cache.entries)
-        self._bytes.set(cache.bytes)
+        self._memory.set(self._entries, cache.entries)
+        self._memory.set(self._bytes, cache.bytes)
+
+    def tier(self, ssd: SsdState, cache: CacheState) -> None:
+        """What a core says of its caches between steps; the counters run from that core's start."""
+        self._tier.update(ssd)
+        self._memory.set(self._entries, cache.entries)
+        self._memory.set(self._bytes, cache.bytes)
 
     def core_died(self) -> None:
         """A core ended unasked; what it had in memory is gone, and the next one counts from 0."""
         self._restarts.inc()
+        self._forget_memory()
+
+    def closed(self) -> None:
+        """The engine has ended for good."""
+        self._forget_memory()
+        self._rows.clear()
+
+    def _forget_memory(self) -> None:
         self._seen = 0, 0
-        for gauge in (self._kv, self._entries, self._bytes):
-            gauge.set(0)
+        self._tier.core_died()
+        self._memory.clear()
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
         """All metrics in an exposition format, and its content type.

@@ -162,6 +162,7 @@ class Row:
         submissions: how often it was submitted.
         lane: in which it ran last.
         cached: tokens of its prompt that the prompt cache had when it was first submitted.
+        from_ssd: of those, tokens that came from the SSD tier.
         generated: token ids so far, without the stop token.
         strikes: crashes that count against this row, see `Roster`.
         progressed: a token came since the row was last submitted.
@@ -177,6 +178,7 @@ class Row:
     submissions: int = 0
     lane: Lane = "batched"
     cached: int = 0
+    from_ssd: int = 0
     generated: list[int] = field(default_factory=list[int])
     events: asyncio.Queue[Event] = field(default_factory=asyncio.Queue[Event])
     strikes: int = 0
@@ -226,7 +228,7 @@ class Row:
         What the cache has of a row that comes again is its own work, so only the first time counts.
         """
         if self.submissions == 1:
-            self.cached = progress.cached
+            self.cached, self.from_ssd = progress.cached, progress.from_ssd
         self.prefill = Prefill(progress.done, progress.total)
         self.events.put_nowait(self.prefill)
 

@@ -35,7 +35,7 @@ class EngineStats(msgspec.Struct, frozen=True, kw_only=True):
     warm_up: WarmUp | None
 
 
-def prompt_cache_stats(cache: CacheState) -> dict[str, int]:
+def prompt_cache_stats(cache: CacheState, demotions: int = 0) -> dict[str, int]:
     """`/stats.prompt_cache`: sizes in bytes, counters since the core's start."""
     return {
         "entries": cache.entries,
@@ -44,7 +44,7 @@ def prompt_cache_stats(cache: CacheState) -> dict[str, int]:
         "hits": cache.hits,
         "misses": cache.misses,
         "evictions": cache.evictions,
-        "demotions": 0,
+        "demotions": demotions,
     }
 
 

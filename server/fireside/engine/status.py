@@ -10,8 +10,20 @@ from typing import Any, Literal
 import msgspec
 
 Phase = Literal[
-    "starting", "importing", "preparing", "loading", "warming", "ready", "restarting", "failed", "stopping"
+    "starting",
+    "importing",
+    "preparing",
+    "loading",
+    "warming",
+    "ready",
+    "restarting",
+    "switching",
+    "idle",
+    "failed",
+    "stopping",
 ]
+"""`switching`: another model is about to be served, and requests wait for it. `idle`: the model was stopped
+because nobody asked it anything, and starts again with the next request."""
 Mode = Literal["core", "upstream"]
 
 
@@ -24,6 +36,16 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What such a model can do, where that needs saying."""
     context_window: int | None = None
     """Tokens."""
+
+
+class Switch(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest change of the served model."""
+
+    to: str
+    name: str
+    state: Literal["draining", "loading", "returning", "done", "failed"]
+    """`returning`: it failed, and the model from before is being started again."""
+    error: str | None = None
 
 
 class EngineStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +61,7 @@ class EngineStatus(msgspec.Struct, frozen=True, kw_only=True):
     rows: int = 0
     queued: int = 0
     error: str | None = None
+    switch: Switch | None = None
 
 
 class StatusBoard:

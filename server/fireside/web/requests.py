@@ -19,19 +19,17 @@ class Requests(msgspec.Struct, frozen=True):
     requests: list[InFlight]
 
 
-def create_blueprint(engine: Callable[[], Engine | None]) -> Blueprint:
-    """The routes over the engine, if there is one of our own."""
+def create_blueprint(engines: Callable[[], list[Engine]]) -> Blueprint:
+    """The routes over the engines of our own, if there are any."""
     blueprint = Blueprint("requests", __name__)
 
     @blueprint.get("/api/requests")
     async def requests() -> Response:
-        running = engine()
-        return json_answer(Requests(running.in_flight if running else []))
+        return json_answer(Requests([one for engine in engines() for one in engine.in_flight]))
 
     @blueprint.delete("/api/requests/<request_id>")
     async def cancel(request_id: str) -> Response:
-        running = engine()
-        if running is None or not running.cancel(request_id):
+        if not any(engine.cancel(request_id) for engine in engines()):
             raise NotFound(
                 f"No request {request_id[:80]!r} is in flight; it may have ended. "
                 "Those that are, with their ids, are at GET /api/requests."

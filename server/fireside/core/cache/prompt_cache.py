@@ -1,10 +1,13 @@
 """Keys and values of what has been read, kept for the next prompt that begins the same way."""
 
+from __future__ import annotations
+
 import copy
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from mlx_lm.models.cache import KVCache, can_trim_prompt_cache, trim_prompt_cache
@@ -12,18 +15,57 @@ from numpy.typing import NDArray
 
 from fireside.wire import CacheState
 
+if TYPE_CHECKING:
+    from fireside.core.cache.ssd_reader import Restore
+
 LayerCaches = list[Any]
 """One of mlx-lm's caches for each layer of a model, all of them having read the same tokens."""
 
 Tokens = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class _Entry:
+@dataclass(eq=False)
+class Entry:
+    """What a row had read, token for token. Only the time of its last use ever changes."""
+
     namespace: str
     tokens: Tokens
     caches: LayerCaches
     nbytes: int
+    used_at: float = field(default_factory=time.monotonic)
+
+
+class Below(Protocol):
+    """A slower and larger cache, which is told of what happens in this one."""
+
+    @property
+    def held_bytes(self) -> int:
+        """Of memory that it has of its own."""
+        ...
+
+    def limit(self, held_bytes: int) -> None:
+        """Hold no more than so many bytes of memory."""
+        ...
+
+    def longest(self, namespace: str, tokens: Tokens) -> int:
+        """Tokens of a prompt that it has."""
+        ...
+
+    def restore(self, namespace: str, tokens: Tokens, longer_than: int) -> Restore | None:
+        """Begin to bring back what a prompt begins with, where that is worth it."""
+        ...
+
+    def added(self, entry: Entry) -> None:
+        """An entry is new."""
+        ...
+
+    def superseded(self, entry: Entry) -> None:
+        """An entry goes because a new one, of which it is told next, does all that it did."""
+        ...
+
+    def evicted(self, entry: Entry, *, keep: bool) -> None:
+        """An entry goes because there is no room. `keep`: its memory may be held until it is written."""
+        ...
 
 
 class PromptCache:
@@ -46,7 +88,8 @@ class PromptCache:
     def __init__(self, max_bytes: int, smallest: int = 32) -> None:
         self._max_bytes = max_bytes
         self._smallest = smallest
-        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self.below: Below | None = None
         self._number = 0
         self._bytes = self._hits = self._misses = self._evictions = 0
 
@@ -60,9 +103,25 @@ class PromptCache:
             len(self._entries), self._bytes, self._max_bytes, self._hits, self._misses, self._evictions
         )
 
+    @property
+    def entries(self) -> list[Entry]:
+        """Those that are held, the least recently used first."""
+        return list(self._entries.values())
+
     def peek(self, namespace: str, tokens: Sequence[int] | Tokens) -> int:
-        """Tokens that `take` would give, without taking them."""
-        return self._search(namespace, np.asarray(tokens, np.int32))[1]
+        """Tokens that `restore` or `take` would give, without taking them."""
+        tokens = np.asarray(tokens, np.int32)
+        length = self._search(namespace, tokens)[1]
+        return length if self.below is None else max(length, self.below.longest(namespace, tokens))
+
+    def restore(self, namespace: str, tokens: Sequence[int] | Tokens) -> Restore | None:
+        """Begin to bring back a longer prefix than `take` would give, where there is one below."""
+        if self.below is None:
+            return None
+        tokens = np.asarray(tokens, np.int32)
+        found = self.below.restore(namespace, tokens, self._search(namespace, tokens)[1])
+        self._hits += found is not None
+        return found
 
     def take(self, namespace: str, tokens: Sequence[int] | Tokens) -> tuple[LayerCaches, int] | None:
         """Copies of the caches that hold the longest usable prefix, and its length in tokens.
@@ -76,26 +135,46 @@ class PromptCache:
         self._hits += 1
         self._entries.move_to_end(number)
         entry = self._entries[number]
+        entry.used_at = time.monotonic()
         caches = clone(entry.caches)
         trim_prompt_cache(caches, len(entry.tokens) - length)
-        return [_cut(cache) for cache in caches], length
+        return [cut(cache) for cache in caches], length
 
     def put(self, namespace: str, tokens: Sequence[int] | Tokens, caches: LayerCaches) -> None:
         """Keep what a row has read. `caches` belong to the prompt cache from now on."""
-        entry = _Entry(namespace, np.array(tokens, np.int32), caches, sum(cache.nbytes for cache in caches))
+        entry = Entry(namespace, np.array(tokens, np.int32), caches, sum(cache.nbytes for cache in caches))
         if not len(entry.tokens) or entry.nbytes > self._max_bytes or self._covered(entry):
             return
         self._drop_covered_by(entry)
         self._number += 1
         self._entries[self._number] = entry
         self._bytes += entry.nbytes
-        self.shrink(self._max_bytes)
+        if self.below is not None:
+            self.below.added(entry)
+        self._evict(self._max_bytes, keep=True)
 
     def shrink(self, max_bytes: int) -> None:
-        """Give up the least recently used entries until no more than so many bytes are held."""
+        """Give up the least recently used entries until no more than so many bytes are held, below too.
+
+        Their memory is needed now: what has not been written below is lost.
+        """
+        held = self.below.held_bytes if self.below is not None else 0
+        if self._bytes + held > max(0, max_bytes):
+            self._evict(max_bytes - held, keep=False)
+            if self.below is not None:
+                self.below.limit(max(0, max_bytes - self._bytes))
+
+    def remove(self, entry: Entry) -> None:
+        """Give up one entry, of which there is another copy."""
+        for number in [number for number, held in self._entries.items() if held is entry]:
+            self._remove(number)
+
+    def _evict(self, max_bytes: int, *, keep: bool) -> None:
         while self._bytes > max(0, max_bytes):
-            self._remove(next(iter(self._entries)))
+            entry = self._remove(next(iter(self._entries)))
             self._evictions += 1
+            if self.below is not None:
+                self.below.evicted(entry, keep=keep)
 
     def _search(self, namespace: str, tokens: Tokens) -> tuple[int | None, int]:
         # Entries are in the order of their use: of several with as much to give the latest is taken.
@@ -109,23 +188,28 @@ class PromptCache:
                 best, longest = number, length
         return best, longest if best is not None else 0
 
-    def _covered(self, new: _Entry) -> bool:
+    def _covered(self, new: Entry) -> bool:
         """Whether an entry can already do all that the new one could; it counts as used then."""
         for number, entry in self._entries.items():
             if _covers(entry, new):
                 self._entries.move_to_end(number)
+                entry.used_at = time.monotonic()
                 return True
         return False
 
-    def _drop_covered_by(self, new: _Entry) -> None:
+    def _drop_covered_by(self, new: Entry) -> None:
         for number in [number for number, entry in self._entries.items() if _covers(new, entry)]:
-            self._remove(number)
+            entry = self._remove(number)
+            if self.below is not None:
+                self.below.superseded(entry)
 
-    def _remove(self, number: int) -> None:
-        self._bytes -= self._entries.pop(number).nbytes
+    def _remove(self, number: int) -> Entry:
+        entry = self._entries.pop(number)
+        self._bytes -= entry.nbytes
+        return entry
 
 
-def _covers(entry: _Entry, other: _Entry) -> bool:
+def _covers(entry: Entry, other: Entry) -> bool:
     """Whether an entry serves every prompt that another one does."""
     return (
         entry.namespace == other.namespace
@@ -147,7 +231,7 @@ def common_prefix(a: Tokens, b: Tokens) -> int:
     return int(different[0]) if len(different) else length
 
 
-def _cut(cache: Any) -> Any:
+def cut(cache: Any) -> Any:
     """Let go of what lies behind a trimmed cache's end: it would be copied with the first write."""
     if type(cache) is KVCache and cache.keys is not None:
         keys, values = cache.keys_and_values()

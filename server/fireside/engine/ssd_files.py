@@ -1,0 +1,44 @@
+"""The SSD tier's files, seen without MLX: whose they are."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+_NAME = re.compile(r"[0-9a-f]{32}-[0-9]{1,9}-[0-9a-f]{32}\.safetensors")
+_LENGTH = struct.Struct("<Q")
+_MOST_HEADER = 64 << 20
+
+
+class _Facts(msgspec.Struct):
+    model: str
+
+
+def model_of(path: Path) -> str | None:
+    """The folder of the model that a file of the tier was written for; None where the file does not say."""
+    try:
+        with path.open("rb") as stream:
+            length = _LENGTH.unpack(stream.read(_LENGTH.size))[0]
+            header = msgspec.json.decode(stream.read(min(length, _MOST_HEADER)))
+        return msgspec.json.decode(header["__metadata__"]["fireside"], type=_Facts).model
+    except (OSError, struct.error, msgspec.MsgspecError, KeyError, TypeError, ValueError):
+        return None
+
+
+def orphaned_files(folder: Path, known: Collection[str]) -> list[tuple[Path, int]]:
+    """The files of models that are gone, with their sizes in bytes.
+
+    Args:
+        folder: of the tier; need not be there.
+        known: folders of models that are not gone, whatever the disk says.
+    """
+    found: list[tuple[Path, int]] = []
+    for path in folder.glob("*.safetensors"):
+        model = model_of(path) if _NAME.fullmatch(path.name) else None
+        if model is not None and model not in known and not Path(model).exists():
+            found.append((path, path.stat().st_size))
+    return found

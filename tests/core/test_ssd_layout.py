@@ -1,0 +1,206 @@
+"""What the files hold: read here with the safetensors library, and told apart by what makes caches alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from mlx_lm.models.cache import (
+    ArraysCache,
+    CacheList,
+    ChunkedKVCache,
+    KVCache,
+    QuantizedKVCache,
+    RotatingKVCache,
+    make_prompt_cache,
+    trim_prompt_cache,
+)
+from mlx_lm.utils import load_model
+from safetensors import safe_open
+
+from fireside.core.cache.prompt_cache import LayerCaches, PromptCache
+from fireside.core.cache.ssd_key import model_key
+from fireside.core.cache.ssd_state import PIECE, build, described, flatten, pieces, restored
+from fireside.engine.ssd_files import orphaned_files
+from support import random_models as models
+from support.server import POCKET
+from support.ssd_bench import Bench
+
+TOKENS = list(range(100))
+
+
+def filled(cache: Any, steps: int, dtype: mx.Dtype = mx.float32) -> Any:
+    for _ in range(steps):
+        new = mx.random.normal((1, 2, 5, 64)).astype(dtype)
+        cache.update_and_fetch(new, new + 1)
+    return cache
+
+
+def recurrent() -> ArraysCache:
+    cache = ArraysCache(2)
+    cache[0], cache[1] = mx.random.normal((1, 4, 8)), mx.random.normal((1, 3)).astype(mx.bfloat16)
+    return cache
+
+
+CACHES: dict[str, Callable[[bool], Any]] = {
+    "plain": lambda full: filled(KVCache(), 20) if full else KVCache(),
+    "bf16": lambda full: filled(KVCache(), 20, mx.bfloat16) if full else KVCache(),
+    "half": lambda full: filled(KVCache(), 20, mx.float16) if full else KVCache(),
+    "rotating": lambda full: filled(RotatingKVCache(40, 4), 20) if full else RotatingKVCache(40, 4),
+    "not yet rotating": lambda full: filled(RotatingKVCache(400), 20) if full else RotatingKVCache(400),
+    "quantized": lambda full: filled(QuantizedKVCache(), 20) if full else QuantizedKVCache(),
+    "chunked": lambda full: filled(ChunkedKVCache(64), 20) if full else ChunkedKVCache(64),
+    "recurrent": lambda full: recurrent() if full else ArraysCache(2),
+    "list": lambda full: (
+        CacheList(filled(KVCache(), 20), filled(RotatingKVCache(40), 20))
+        if full
+        else CacheList(KVCache(), RotatingKVCache(40))
+    ),
+    "unused": lambda _: KVCache(),
+}
+
+
+def leaves(caches: LayerCaches) -> list[Any]:
+    layers, arrays = flatten(caches)
+    return [[layer.kind, layer.state] for layer in layers] + [
+        [str(array.dtype), array.astype(mx.float32).tolist()] for array in arrays
+    ]
+
+
+@pytest.mark.parametrize("make", CACHES.values(), ids=list(CACHES))
+def test_caches_come_back_as_they_were(make: Callable[[bool], Any], tmp_path: Path) -> None:
+    caches = [make(True), make(True)]
+    before = leaves(caches)
+    model = models.full_attention()
+    object.__setattr__(model, "make_cache", lambda: [make(False), make(False)])
+    bench = Bench(model, tmp_path)
+    bench.cache.put("", TOKENS, caches)
+    assert bench.drain().written == 1
+    again = Bench(model, tmp_path)
+    restore = again.cache.restore("", [*TOKENS, 7])
+    assert restore is not None
+    while not restore.done:
+        restore.advance(patient=True)
+    assert restore.caches is not None
+    assert leaves(restore.caches) == before
+    assert [type(cache) for cache in restore.caches] == [type(cache) for cache in caches]
+    # They can be written to.
+    if hasattr(restore.caches[0], "update_and_fetch"):
+        filled(restore.caches[0], 3, mx.bfloat16 if "bfloat16" in str(before) else mx.float32)
+
+
+def test_the_files_are_safetensors(tmp_path: Path) -> None:
+    model = models.full_attention()
+    caches = [filled(KVCache(), 20), filled(KVCache(), 20)]
+    bench = Bench(model, tmp_path)
+    bench.cache.put("adapter", TOKENS, caches)
+    bench.drain()
+    [path] = tmp_path.glob("*.safetensors")
+    with safe_open(path, framework="numpy") as file:
+        facts = json.loads(file.metadata()["fireside"])
+        assert (facts["namespace"], facts["model"], facts["format"]) == ("adapter", "/m", 1)
+        assert file.get_tensor("tokens").tolist() == TOKENS
+        assert sorted(file.keys()) == ["1", "2", "3", "4", "tokens"]
+        for layer in range(2):
+            for part, expected in enumerate(caches[layer].keys_and_values()):
+                assert np.array_equal(file.get_tensor(str(1 + 2 * layer + part)), np.array(expected))
+
+
+def test_large_arrays_come_in_pieces() -> None:
+    array = mx.random.normal((1, 8, PIECE // 64, 3))
+    found = list(pieces(array))
+    assert max(piece.nbytes for piece in found) <= PIECE < array.nbytes
+    data = bytearray(b"".join(piece.tobytes() for piece in found))
+    assert mx.array_equal(restored(data, described(array)), array).item()
+    assert list(pieces(mx.zeros((0, 4)))) == []
+
+
+def test_a_model_that_remembers_otherwise_now() -> None:
+    layers, arrays = flatten([filled(KVCache(), 20)])
+    with pytest.raises(ValueError, match="other kinds"):
+        build(layers, arrays, [RotatingKVCache(40)])
+
+
+def test_what_decides_whether_caches_are_alike(tmp_path: Path) -> None:
+    def key_of(change: Callable[[Path], None] | None = None) -> str:
+        folder = tmp_path / "model"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(POCKET, folder)
+        if change is not None:
+            change(folder)
+        return model_key(load_model(folder)[0], folder)
+
+    def edited(name: str, old: str, new: str) -> Callable[[Path], None]:
+        def edit(folder: Path) -> None:
+            text = (folder / name).read_text()
+            assert old in text
+            (folder / name).write_text(text.replace(old, new, 1))
+
+        return edit
+
+    def other_weights(folder: Path) -> None:
+        [weights] = folder.glob("*.safetensors")
+        facts = weights.stat()
+        data = bytearray(weights.read_bytes())
+        data[-3] ^= 1
+        weights.write_bytes(data)
+        os.utime(weights, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+    def with_a_readme(folder: Path) -> None:
+        (folder / "README.md").write_text("words")
+
+    def sentencepiece(folder: Path) -> None:
+        (folder / "tokenizer.json").unlink()
+        (folder / "tokenizer.model").write_bytes(b"pieces")
+
+    same = key_of()
+    assert key_of() == same
+    assert key_of(with_a_readme) == same
+    changes = [
+        other_weights,
+        sentencepiece,
+        lambda folder: (folder / "tokenizer.json").unlink(),
+        edited("tokenizer.json", "version", "Version"),
+        edited("config.json", "{", '{ "rope_theta_": 5,'),
+    ]
+    assert len({same, *map(key_of, changes)}) == 1 + len(changes)
+
+
+def test_trimming_after_a_restore_leaves_no_rest(tmp_path: Path) -> None:
+    model = models.full_attention()
+    caches = make_prompt_cache(model)
+    model(mx.array([TOKENS]), cache=caches)
+    bench = Bench(model, tmp_path)
+    bench.cache.put("", TOKENS, caches)
+    bench.drain()
+    again = Bench(model, tmp_path)
+    restore = again.cache.restore("", [*TOKENS[:70], 300])
+    assert restore is not None
+    while not restore.done:
+        restore.advance(patient=True)
+    assert restore.caches is not None
+    trim_prompt_cache(caches, 30)
+    assert leaves(restore.caches) == leaves(caches)
+    assert restore.caches[0].keys.shape[2] == 70
+    assert PromptCache(1).restore("", TOKENS) is None
+
+
+def test_files_of_models_that_are_gone_are_found(tmp_path: Path) -> None:
+    folder, model = tmp_path / "tier", models.full_attention()
+    bench = Bench(model, folder)
+    bench.cache.put("", TOKENS, [filled(KVCache(), 20), filled(KVCache(), 20)])
+    bench.drain()
+    [path] = folder.glob("*.safetensors")
+    (folder / "mine.safetensors").write_bytes(path.read_bytes())
+    assert orphaned_files(folder, frozenset()) == [(path, path.stat().st_size)]
+    assert orphaned_files(folder, frozenset({"/m"})) == []
+    path.write_bytes(b"damaged")
+    assert orphaned_files(folder, frozenset()) == []
+    assert orphaned_files(tmp_path / "nowhere", frozenset()) == []

@@ -1,0 +1,262 @@
+"""What was read in one run is not read again in the next one, and no answer shows it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import mlx.nn as nn
+import numpy as np
+import pytest
+from mlx_lm.generate import generate_step
+
+from fireside.core.cache import ssd_tier
+from fireside.wire import Cancel, Sampling, Submit, Tier
+from support import random_models as models
+from support.ssd_bench import Bench
+
+ANSWER = 12
+DEBOUNCE_S = 0.2
+MAKERS: dict[str, Callable[[], nn.Module]] = {
+    "full": models.full_attention,
+    "window": models.sliding_window,
+    "hybrid": models.hybrid,
+    "quantized": models.unmergeable,
+}
+
+
+@pytest.fixture(scope="module", params=MAKERS.values(), ids=list(MAKERS))
+def model(request: pytest.FixtureRequest) -> nn.Module:
+    make: Callable[[], nn.Module] = request.param
+    return make()
+
+
+@pytest.fixture(scope="module")
+def full() -> nn.Module:
+    return models.full_attention()
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries wait a fifth of the usual time."""
+    monkeypatch.setattr(ssd_tier, "DEBOUNCE_S", DEBOUNCE_S)
+
+
+def prompt(seed: int, length: int) -> list[int]:
+    rng = random.Random(seed)
+    return [rng.randrange(models.VOCAB) for _ in range(length)]
+
+
+def row(number: int, ids: Sequence[int], *, boundary: int = 0, namespace: str = "") -> Submit:
+    return Submit(number, list(ids), [], ANSWER, [], Sampling(), boundary=boundary, namespace=namespace)
+
+
+def reference(model: nn.Module, ids: Sequence[int]) -> list[int]:
+    steps: Any = generate_step(mx.array(list(ids)), model, max_tokens=ANSWER)
+    return [int(token) for token, _ in steps]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+def test_the_next_turn_goes_on_after_a_restart(model: nn.Module, tmp_path: Path) -> None:
+    first = prompt(1, 300)
+    before = Bench(model, tmp_path).finish(row(1, first))
+    told = before.drain()
+    assert (told.written >= 1, told.dropped, told.left) == (True, 0, 0)
+    second = [*first, *before.answers[1], *prompt(2, 9)]
+    after = Bench(model, tmp_path).finish(row(2, second))
+    report = after.progress(2)
+    assert report.from_ssd == report.cached >= 300
+    assert after.answers[2] == reference(model, second)
+    assert after.tier.state.restores == 1
+
+
+def test_a_changed_message_uses_what_comes_before_it(full: nn.Module, tmp_path: Path) -> None:
+    first = prompt(1, 300)
+    Bench(full, tmp_path).finish(row(1, first)).drain()
+    other = [*first[:200], *prompt(3, 40)]
+    after = Bench(full, tmp_path, verify=True).finish(row(2, other))
+    assert after.progress(2).from_ssd == 200
+    assert after.answers[2] == reference(full, other)
+
+
+def test_a_boundary_serves_what_cannot_be_trimmed(tmp_path: Path) -> None:
+    hybrid = models.hybrid()
+    first = prompt(1, 300)
+    Bench(hybrid, tmp_path).finish(row(1, first, boundary=280)).drain()
+    others = {number: [*first[:280], *prompt(number, 30)] for number in (2, 3)}
+    after = Bench(hybrid, tmp_path)
+    for number, ids in others.items():
+        after.finish(row(number, ids))
+        assert after.answers[number] == reference(hybrid, ids)
+    assert after.progress(2).from_ssd == 280
+    # The second one finds in the memory what was brought back for the first.
+    assert (after.progress(3).from_ssd, after.progress(3).cached) == (0, 280)
+
+
+def test_memory_is_asked_first(full: nn.Module, tmp_path: Path) -> None:
+    ids = prompt(1, 200)
+    bench = Bench(full, tmp_path).finish(row(1, ids))
+    bench.drain()
+    bench.finish(row(2, [*ids, 5, 6]))
+    assert (bench.progress(2).cached, bench.progress(2).from_ssd) == (200, 0)
+
+
+def test_adapters_and_models_have_their_own(full: nn.Module, tmp_path: Path) -> None:
+    ids = prompt(1, 200)
+    Bench(full, tmp_path).finish(row(1, ids, namespace="a")).drain()
+    assert Bench(full, tmp_path).finish(row(2, [*ids, 5])).progress(2).cached == 0
+    assert Bench(full, tmp_path).finish(row(2, [*ids, 5], namespace="a")).progress(2).from_ssd == 200
+    other = Bench(full, tmp_path, key="f" * 32).finish(row(2, [*ids, 5], namespace="a"))
+    assert other.progress(2).cached == 0
+
+
+def test_nothing_is_written_before_its_time_and_a_longer_one_takes_the_place(
+    full: nn.Module, tmp_path: Path
+) -> None:
+    ids = prompt(1, 200)
+    bench = Bench(full, tmp_path).finish(row(1, ids))
+    bench.idle(DEBOUNCE_S / 2)
+    assert names(tmp_path) == []
+    for number in (2, 3):
+        ids += [*bench.answers[number - 1], *prompt(number, 20)]
+        bench.finish(row(number, ids))
+        bench.drain() if number == 2 else bench.idle()
+        assert [int(name.split("-")[1]) for name in names(tmp_path)] == [len(ids) + ANSWER]
+    assert bench.tier.state.spills == 2
+
+
+@pytest.mark.parametrize("kind", ["full", "window", "hybrid"])
+def test_rows_go_on_while_another_comes_back(kind: str, tmp_path: Path) -> None:
+    model = MAKERS[kind]()
+    known = prompt(1, 300)
+    Bench(model, tmp_path).finish(row(1, known, boundary=299)).drain()
+    after = Bench(model, tmp_path)
+    ids = {2: prompt(2, 80), 3: [*known, *prompt(3, 9)], 4: [*known, *prompt(4, 9)]}
+    after.scheduler.apply(row(2, ids[2]))
+    after.step()
+    after.finish(row(3, ids[3]), row(4, ids[4]))
+    assert after.answers == {number: reference(model, each) for number, each in ids.items()}
+    assert after.progress(3).from_ssd + after.progress(4).from_ssd >= 299
+
+
+def test_a_row_that_leaves_while_it_comes_back(full: nn.Module, tmp_path: Path) -> None:
+    known = prompt(1, 300)
+    Bench(full, tmp_path).finish(row(1, known)).drain()
+    after = Bench(full, tmp_path)
+    after.scheduler.apply(row(2, [*known, 5]))
+    after.scheduler._begin()
+    after.scheduler.apply(Cancel(2))
+    assert not after.scheduler.busy
+    assert after.finish(row(3, [*known, 5])).answers[3] == reference(full, [*known, 5])
+
+
+def test_a_busy_core_writes_nothing_at_first_and_a_little_in_the_end(full: nn.Module, tmp_path: Path) -> None:
+    bench = Bench(full, tmp_path).finish(row(1, prompt(1, 200)))
+    bench.upkeep._idle_at = time.monotonic()
+    time.sleep(DEBOUNCE_S)
+    bench.scheduler.apply(row(2, prompt(2, 20)))
+    for _ in range(4):
+        bench.step()
+    assert bench.tier.state.written_bytes == 0
+    bench.upkeep._idle_at -= 10
+    while bench.scheduler.busy:
+        bench.step()
+    until = time.monotonic() + 5
+    while not bench.tier.state.written_bytes and time.monotonic() < until:
+        time.sleep(0.01)
+    assert bench.tier.state.written_bytes > 0
+
+
+def test_what_is_too_much_is_dropped_the_oldest_first(full: nn.Module, tmp_path: Path) -> None:
+    bench = Bench(full, tmp_path)
+    bench.finish(row(0, prompt(0, 200)))
+    size = bench.cache.entries[0].nbytes
+    bench = Bench(full, tmp_path, queue_bytes=2 * size)
+    for number in range(4):
+        bench.finish(row(number, prompt(number, 200)))
+    assert (bench.tier.state.pending_spills, bench.tier.state.dropped_spills) == (2, 2)
+    bench.idle()
+    after = Bench(full, tmp_path)
+    assert [after.cache.peek("", [*prompt(number, 200), 1]) for number in range(4)] == [0, 0, 200, 200]
+
+
+def test_a_queue_of_nothing_keeps_the_newest(full: nn.Module, tmp_path: Path) -> None:
+    bench = Bench(full, tmp_path, queue_bytes=0)
+    for number in range(3):
+        bench.finish(row(number, prompt(number, 200)))
+    bench.idle()
+    assert (bench.tier.state.spills, bench.tier.state.dropped_spills) == (1, 2)
+
+
+def test_what_the_memory_gives_up_is_written_without_write_behind_too(
+    full: nn.Module, tmp_path: Path
+) -> None:
+    bench = Bench(full, tmp_path).finish(row(0, prompt(0, 200)))
+    size = bench.cache.entries[0].nbytes
+    bench = Bench(full, tmp_path, write_behind=False, cache_bytes=2 * size)
+    for number in range(3):
+        bench.finish(row(number, prompt(number, 200)))
+    assert bench.tier.held_bytes == size
+    bench.idle()
+    assert (bench.tier.held_bytes, bench.tier.state.spills) == (0, 1)
+    assert Bench(full, tmp_path).cache.peek("", [*prompt(0, 200), 1]) == 200
+
+
+def test_rows_come_before_what_waits_to_be_written(full: nn.Module, tmp_path: Path) -> None:
+    bench = Bench(full, tmp_path).finish(row(0, prompt(0, 200)))
+    size = bench.cache.entries[0].nbytes
+    bench = Bench(full, tmp_path, cache_bytes=2 * size)
+    for number in range(4):
+        bench.finish(row(number, prompt(number, 200)))
+    assert bench.tier.held_bytes == 2 * size
+    bench.cache.shrink(size)
+    assert bench.cache.state.bytes + bench.tier.held_bytes <= size
+
+
+def test_unused_entries_leave_the_memory_and_come_back(full: nn.Module, tmp_path: Path) -> None:
+    ids = prompt(1, 200)
+    bench = Bench(full, tmp_path, demote_idle_s=0.3).finish(row(1, ids), row(2, prompt(2, 20)))
+    assert bench.cache.state.entries == 2
+    bench.idle(6)
+    assert (bench.cache.state.entries, bench.tier.state.demotions) == (0, 2)
+    last = [message for message in bench.sent if isinstance(message, Tier)][-1]
+    assert (last.cache.bytes, last.ssd.entries, last.ssd.pending_spills) == (0, 1, 0)
+    bench.finish(row(3, [*ids, 5]))
+    assert bench.progress(3).from_ssd == 200
+    assert bench.answers[3] == reference(full, [*ids, 5])
+
+
+def test_a_drain_reports_what_is_left(full: nn.Module, tmp_path: Path) -> None:
+    bench = Bench(full, tmp_path)
+    for number in range(3):
+        bench.finish(row(number, prompt(number, 200)))
+    assert bench.drain(0.0).left == 3
+    told = bench.drain(demote=True)
+    assert (told.written, told.left, told.demotions, bench.cache.state.entries) == (3, 0, 3, 0)
+    assert told.written_bytes == sum((tmp_path / name).stat().st_size for name in names(tmp_path))
+
+
+def test_the_least_recently_used_file_goes_first(full: nn.Module, tmp_path: Path) -> None:
+    bench = Bench(full, tmp_path)
+    for number in range(3):
+        bench.finish(row(number, prompt(number, 200)))
+        bench.drain()
+    size = (tmp_path / names(tmp_path)[0]).stat().st_size
+    for age, number in ((30, 0), (20, 1), (10, 2)):
+        record = bench.index.find("", np.array(prompt(number, 200)[:199], np.int32))
+        assert record is not None
+        os.utime(tmp_path / record[0].name, times=(0, time.time() - age))
+    bench = Bench(full, tmp_path, max_bytes=4 * size + size // 2)
+    bench.finish(row(5, [*prompt(0, 200), 3]))  # which is used now
+    bench.finish(row(6, prompt(6, 200)))
+    bench.drain()
+    after = Bench(full, tmp_path)
+    assert [after.cache.peek("", [*prompt(n, 200), 1]) > 0 for n in (0, 1, 2, 6)] == [True, False, True, True]
