@@ -85,7 +85,7 @@ def test_a_path_that_is_not_there_is_named(spec: str, models: Path, cache: Path)
         resolve_model(spec, models, cache)
 
 
-@pytest.mark.parametrize("spec", ["org/some-model", "some-modle", "Some", "other/Some-Model"])
+@pytest.mark.parametrize("spec", ["some-modle", "other/Some-Model"])
 def test_an_unknown_name_gets_near_misses_and_a_way_on(spec: str, models: Path, cache: Path) -> None:
     write_cached(cache, "org/Some-Model")
     write_cached(cache, "org/unlike-anything")

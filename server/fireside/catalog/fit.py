@@ -27,6 +27,12 @@ SMALLEST_CONTEXT = 256
 LARGEST_CONTEXT = 1 << 20
 """Tokens, where the model's config names no window."""
 
+PREFILL_STEP = {"cpu": 512, "gpu": 2048}
+"""Prompt tokens that are read at a time.
+
+A CPU reads a few hundred in a second or two: shorter chunks keep running rows moving.
+"""
+
 RefusalCode = Literal["context_over_budget", "memory_admission"]
 Limit = Literal["model", "memory"]
 

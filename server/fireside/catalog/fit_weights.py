@@ -17,6 +17,11 @@ _FLOAT32 = 4
 _FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
 _FLOAT8 = frozenset({"F8_E4M3", "F8_E5M2"})
 _INDEX = "model.safetensors.index.json"
+_ENDLESS = 1 << 62
+
+# What other packers store beside packed numbers.
+_UNPACKS = frozenset({"qzeros", "g_idx", "weight_scale", "weight_scale_inv", "input_scale"})
+_SCALES = ("_scales",)
 
 # Packed layers that mlx-lm cannot unpack: those between latent vectors and heads.
 _STAYS_PACKED = (".embed_q", ".unembed_out")
@@ -70,6 +75,7 @@ class StoredWeights:
     tensors: dict[str, Tensor]
     group_size: int = 64
     bits_of: dict[str, int] | None = None
+    bits: int | None = None
 
     def as_stored(self) -> RunningWeights:
         """As a GPU runs them: unchanged, except that 8-bit floats become bfloat16."""
@@ -91,6 +97,36 @@ class StoredWeights:
         if self._packed and widened <= budget_bytes:
             return RunningWeights(widened, _FLOAT32, "packed, float32 scales")
         return self.as_stored()
+
+    def forms(self) -> tuple[RunningWeights, ...]:
+        """All forms in which a CPU may run them, the largest and fastest first, the stored one last."""
+        found = [self.for_cpu(_ENDLESS)]
+        while found[-1].form != "as stored":
+            found.append(self.for_cpu(found[-1].bytes - 1))
+        return tuple(found)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has learned; what unpacks them is not counted."""
+        return sum(self._numbers(name) for name in self.tensors)
+
+    def _numbers(self, name: str) -> int:
+        tensor, (layer, _, part) = self.tensors[name], name.rpartition(".")
+        if part in _UNPACKS or name.endswith(_SCALES):
+            return 0
+        if part == "qweight":
+            return tensor.size * tensor.bits // self._packed_bits_of(layer)
+        if name.endswith("_blocks"):
+            return 2 * tensor.size
+        scales = self.tensors.get(f"{layer}.scales")
+        if scales is None or part == "bias":
+            return tensor.size
+        if part != "weight":
+            return 0
+        return tensor.size * tensor.bits // self._packed_bits(layer, tensor, scales)
+
+    def _packed_bits_of(self, layer: str) -> int:
+        return (self.bits_of or {}).get(layer) or self.bits or 4
 
     @property
     def _packed(self) -> bool:
@@ -144,8 +180,7 @@ def read_weights(folder: Path, config: Config) -> StoredWeights:
     tensors: dict[str, Tensor] = {}
     for path in _files(folder):
         tensors.update(_read_header(path))
-    group_size, bits_of = _quantization(config)
-    return StoredWeights(tensors, group_size, bits_of)
+    return StoredWeights(tensors, *_quantization(config))
 
 
 class _Index(msgspec.Struct):
@@ -176,8 +211,8 @@ def _read_header(path: Path) -> dict[str, Tensor]:
         raise WeightsError(f"{path} is missing, damaged or cut off ({error}); get it again.") from error
 
 
-def _quantization(config: Config) -> tuple[int, dict[str, int]]:
-    """The usual group size, and the bits of the layers that the config names one by one."""
+def _quantization(config: Config) -> tuple[int, dict[str, int], int | None]:
+    """The usual group size, the bits of the layers that the config names, and those of the others."""
     value = config.get("quantization") or config.get("quantization_config")
     settings = cast("dict[str, object]", value) if isinstance(value, dict) else {}
     group_size, bits_of = settings.get("group_size"), dict[str, int]()
@@ -185,4 +220,9 @@ def _quantization(config: Config) -> tuple[int, dict[str, int]]:
         bits = cast("dict[str, object]", own).get("bits") if isinstance(own, dict) else None
         if isinstance(bits, int):
             bits_of[layer] = bits
-    return group_size if isinstance(group_size, int) and group_size > 0 else 64, bits_of
+    usual = settings.get("bits")
+    return (
+        group_size if isinstance(group_size, int) and group_size > 0 else 64,
+        bits_of,
+        usual if isinstance(usual, int) and usual > 0 else None,
+    )

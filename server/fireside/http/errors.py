@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
-from quart import Quart, Response, has_request_context, request
-from werkzeug.exceptions import HTTPException
 
 from fireside.http.anthropic_errors import anthropic_error_body, new_request_id, speaks_anthropic
+
+if TYPE_CHECKING:
+    from quart import Quart, Response
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,14 @@ class NotFound(FiresideError):
     status = 404
     type = "invalid_request_error"
     code = "not_found"
+
+
+class Conflict(FiresideError):
+    """What is asked for does not go with how things are now."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "conflict"
 
 
 class UnsupportedMedia(FiresideError):
@@ -190,6 +199,9 @@ def error_body(
 
 def error_response(error: FiresideError, status: int | None = None) -> Response:
     """The HTTP answer to an error of the current request; `status` is instead of the error's own."""
+    # Here, as the errors are also those of processes that serve nothing.
+    from quart import Response, has_request_context, request
+
     # A WebSocket's upgrade is refused with the same body, and is no request.
     path = str(request.path) if has_request_context() else ""
     request_id = new_request_id() if speaks_anthropic(path) else None
@@ -223,6 +235,7 @@ def add_warning(response: Response, text: str | None) -> None:
 
 def install_error_handlers(app: Quart) -> None:
     """Answer every error of every route with the one body."""
+    from werkzeug.exceptions import HTTPException
 
     @app.errorhandler(FiresideError)
     async def on_known(error: FiresideError) -> Response:

@@ -41,8 +41,9 @@ STATUSES: dict[int, str] = {
     499: "Somebody else than the client ended the request, see `DELETE /api/requests/{request_id}`.",
     500: "The disk or its permissions are in the way.",
     502: "The engine, or the other server, could not finish this.",
-    503: "The model is still loading, or has gone; or the disk fails.",
+    503: "The model is still loading, or has gone; or the disk fails, or the hub cannot be reached.",
     504: "The request's own deadline (`deadline_s`) passed.",
+    507: "The disk has not enough room; the message has the numbers.",
 }
 """What an error's status means."""
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from fireside.catalog.fit_report import FitReport
 from fireside.http.operations import Answer, Operation, Parameter
 from fireside.web.keys import Keys, MadeKey, NewKey
+from fireside.web.models import MOST_CONTEXT, HubLocal, LibraryAnswer, Recommended
 from fireside.web.requests import Requests
 from fireside.web.status import AppStatus, Health, Stats
 
 _SERVER = "Server"
 _KEYS = "Keys"
+_LOCAL_MODELS = "Models on this machine"
 
 OPERATIONS = (
     Operation(
@@ -82,6 +87,47 @@ OPERATIONS = (
         ),
         answers={204: Answer("It is cancelled.")},
         errors=(404,),
+    ),
+    Operation(
+        "GET",
+        "/api/library",
+        _LOCAL_MODELS,
+        "The models on this machine",
+        "Those in the Hugging Face cache, in `FIRESIDE_HOME/models` and in the folders of `--models-dir`, "
+        "complete or not, with what they are, whether they fit here and how fast they answer. Looked up anew "
+        "after 30 seconds.",
+        answers={200: Answer("By name.", LibraryAnswer)},
+    ),
+    Operation(
+        "GET",
+        "/api/hub/local",
+        _LOCAL_MODELS,
+        "The same, as the hub's panel shows it",
+        answers={200: Answer("By name.", HubLocal)},
+    ),
+    Operation(
+        "GET",
+        "/api/fit",
+        _LOCAL_MODELS,
+        "Whether a model fits on this machine, and on others",
+        parameters=(
+            Parameter("model", "Its name, or words that are in no other name; else the one that is served."),
+            Parameter(
+                "context",
+                "Tokens of a conversation that should fit; else those of a typical one.",
+                Annotated[int, Meta(ge=1, le=MOST_CONTEXT)],
+            ),
+        ),
+        answers={200: Answer("All the numbers.", FitReport)},
+        errors=(400, 404),
+    ),
+    Operation(
+        "GET",
+        "/api/models/recommended",
+        _LOCAL_MODELS,
+        "Models that suit this machine",
+        "A short list to choose from; nothing is downloaded.",
+        answers={200: Answer("The largest first.", Recommended)},
     ),
     Operation(
         "GET",

@@ -1,0 +1,1 @@
+"""Long work on models. Each job runs in a process of its own."""

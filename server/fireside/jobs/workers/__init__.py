@@ -1,0 +1,1 @@
+"""The processes of jobs; nothing imports them."""

@@ -1,0 +1,102 @@
+"""Converts a model for MLX.
+
+It is called with the folder of the source, one to build in, the target and the bits. What is built is moved
+to the target when it is whole. Events are lines of JSON on standard output, in the words of
+`fireside.catalog.hub.progress`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+_EVERY_S = 0.5
+_FULL_BITS = 16
+
+
+def main(source: str, staging: str, target: str, bits: str) -> int:
+    """Convert, with events on standard output."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    built = Path(staging) / "model"
+    try:
+        _refuse_quantized(Path(source))
+        shutil.rmtree(built, ignore_errors=True)
+        threading.Thread(target=_watch, args=(built,), daemon=True).start()
+        _convert(source, built, int(bits))
+        _write_through(built)
+        built.rename(target)
+    except Exception as error:
+        shutil.rmtree(staging, ignore_errors=True)
+        _tell(kind="failed", code="conversion_failed", message=_in_words(error))
+        return 1
+    shutil.rmtree(staging, ignore_errors=True)
+    _tell(kind="done", phase="converting", path=target)
+    return 0
+
+
+def _convert(source: str, built: Path, bits: int) -> None:
+    import mlx.core as mx
+    from mlx_lm.convert import convert
+
+    # The GPU belongs to the model that answers meanwhile.
+    mx.set_default_device(mx.cpu)
+    quantize = bits < _FULL_BITS
+    # What the library prints is not an event.
+    with contextlib.redirect_stdout(sys.stderr):
+        convert(
+            source,
+            str(built),
+            quantize=quantize,
+            q_bits=bits if quantize else None,
+            dtype="bfloat16" if not quantize else None,
+        )
+
+
+def _refuse_quantized(source: Path) -> None:
+    config = json.loads((source / "config.json").read_bytes())
+    if "quantization" in config or "quantization_config" in config:
+        raise ValueError(
+            "it is quantised already, and can be used or not as it is. Download it without --convert"
+        )
+
+
+def _watch(built: Path) -> None:
+    """Tell how much has been written."""
+    wait = threading.Event()
+    while not wait.wait(_EVERY_S):
+        written = sum(path.stat().st_size for path in built.glob("*") if path.is_file())
+        _tell(kind="progress", phase="converting", bytes=written)
+
+
+def _write_through(folder: Path) -> None:
+    for path in [*folder.iterdir(), folder]:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _end_with_parent() -> None:
+    while os.read(0, 1024):
+        pass
+    os._exit(1)
+
+
+def _in_words(error: Exception) -> str:
+    return f"The model could not be converted: {str(error).strip() or type(error).__name__}"
+
+
+def _tell(**event: Any) -> None:
+    sys.__stdout__.write(json.dumps(event) + "\n")  # type: ignore[union-attr]
+    sys.__stdout__.flush()  # type: ignore[union-attr]
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
