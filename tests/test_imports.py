@@ -31,10 +31,22 @@ ARROWS: dict[str, set[str]] = {
     "core": {"wire", "catalog", "xgr"},
     "api": {"http", "text", "engine", "wire"},
     "web": {"http", "engine", "catalog"},
+    "hosting": {"http", "wire", "config", "text", "catalog", "engine", "api"},
     "connect": {"http"},
+    "jobs": set(),
 }
 # These build and start the app out of the parts above and of one another; nobody else imports them.
-WIRING = {"app", "runtime", "serve", "serve_options", "cli", "connect_cli", "memory_cli"}
+WIRING = {
+    "app",
+    "serve",
+    "serve_options",
+    "pool_options",
+    "cli",
+    "connect_cli",
+    "memory_cli",
+    "models_cli",
+    "hub_cli",
+}
 # A process of its own: nobody imports it.
 APART = {"core"}
 

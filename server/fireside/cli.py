@@ -17,12 +17,13 @@ from fireside.config import (
     MAX_ROWS,
     MAX_STEPS,
     ServeConfig,
-    parse_size,
 )
 from fireside.connect_cli import connect
 from fireside.memory_cli import memory
+from fireside.models_cli import MODELS_DIR, models
 from fireside.paths import Home
-from fireside.serve_options import mlx_lm_options, understand
+from fireside.pool_options import aliases_of, pool_options
+from fireside.serve_options import Size, mlx_lm_options, ssd_options, understand
 
 
 class _DefaultsToServe(click.Group):
@@ -33,24 +34,6 @@ class _DefaultsToServe(click.Group):
         if not args or args[0] not in own:
             args = ["serve", *args]
         return super().parse_args(ctx, args)
-
-
-class _Size(click.ParamType[int]):
-    """Bytes, by the one rule that all sizes follow."""
-
-    name = "size"
-
-    def __init__(self, least: int = 0) -> None:
-        self._least = least
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            size = parse_size(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if size < self._least:
-            self.fail(f"{value} is too little; leave it out for what the machine has.", param, ctx)
-        return size
 
 
 @click.group(
@@ -64,10 +47,12 @@ def main() -> None:
 @main.command()
 @click.option(
     "--model",
-    metavar="ID|PATH",
-    help="A model folder, or a hub id in the local cache; with --upstream, the model's name there. "
-    "Default: the built-in small model.",
+    metavar="ID|PATH|WORDS",
+    help="A model folder, a hub id in the local cache, or words that are in the name of one model only, such "
+    "as 'qwen3 4b'. auto: the largest that takes at most 60 % of the memory. With --upstream, the model's "
+    "name there. Default: the built-in small model.",
 )
+@MODELS_DIR
 @click.option("--host", default=DEFAULT_HOST, show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
@@ -177,25 +162,27 @@ def main() -> None:
 )
 @click.option(
     "--memory-budget",
-    type=_Size(least=1),
+    type=Size(least=1),
     metavar="SIZE",
     help="Memory that the model and all conversations may take: gigabytes such as 12 or 1.5, or with a unit, "
     "500MB or 4GiB. Default: 90 % of what is free.",
 )
 @click.option(
     "--kv-budget",
-    type=_Size(least=1),
+    type=Size(least=1),
     metavar="SIZE",
     help="Of that, for the keys and values of all answers together with the prompt cache; answers that need "
     "more wait. Default: what the model leaves.",
 )
 @click.option(
     "--prompt-cache",
-    type=_Size(),
+    type=Size(),
     metavar="SIZE",
     help="Of that, for what earlier prompts have in common with later ones; 0 turns it off. "
     "Default: 8 GB, or a quarter of what the model leaves.",
 )
+@ssd_options
+@pool_options
 @click.option(
     "--workspace",
     multiple=True,
@@ -228,6 +215,7 @@ def serve(
 ) -> None:
     """Start Fireside and open its page. This is what `fireside` alone does."""
     understood = understand(options)
+    aliases = aliases_of(understood.options.pop("model_aliases"))
     config = ServeConfig(
         home=Home.from_environment(),
         open_browser=not no_open,
@@ -236,6 +224,7 @@ def serve(
         api_keys=_api_keys(api_key, api_key_file),
         lane_debug=os.environ.get("FIRESIDE_LANE_DEBUG") == "1",
         agent_debug=os.environ.get("FIRESIDE_PI_DEBUG") == "1",
+        model_aliases=aliases,
         **understood.options,
     )
     if (config.tls_cert is None) != (config.tls_key is None):
@@ -356,6 +345,7 @@ def _sizes_as_understood(config: ServeConfig) -> str:
 
 main.add_command(connect)
 main.add_command(memory)
+main.add_command(models)
 
 
 if __name__ == "__main__":

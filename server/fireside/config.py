@@ -39,11 +39,37 @@ def parse_size(text: str) -> int:
 
 
 @dataclass(frozen=True)
+class SsdCache:
+    """The SSD tier below the prompt cache.
+
+    Attributes:
+        folder: None for the one in `home`.
+        max_bytes: of its files; None for the smaller of 10 GB and 5 % of the free disk.
+        queue_bytes: of what may wait to be written.
+        demote_idle_s: seconds without use after which an entry is left on the disk alone; 0: never.
+        verify: check strong digests too when something is read.
+        write_behind: write soon what is new; else only what leaves the memory.
+    """
+
+    folder: Path | None = None
+    max_bytes: int | None = None
+    queue_bytes: int = 2 * 10**9
+    demote_idle_s: float = 300.0
+    verify: bool = False
+    write_behind: bool = True
+
+
+@dataclass(frozen=True)
 class ServeConfig:
     """One app.
 
     Attributes:
         model: a folder or hub id; None is the embedded default model.
+        models_dirs: folders with models, beside the Hugging Face cache and the one in `home`.
+        model_pool: models that may run at the same time.
+        pinned: names of those that are never stopped to make room, nor for want of use.
+        model_aliases: from names, or patterns of names, that requests have, to models.
+        idle_unload: seconds without a request after which a model is stopped; None: never.
         unix_socket: listen there instead of on TCP.
         api_only: `/v1` without the page and the agent.
         open_browser: where there is a terminal, and so a person.
@@ -53,6 +79,7 @@ class ServeConfig:
         allow_origins: of pages that may use `/v1` beside our own.
         tls_cert, tls_key: PEM files of the public address; both or none.
         memory_budget, kv_budget, prompt_cache: bytes; None: what the machine has. A cache of 0 is off.
+        ssd_cache: None is off.
         temperature, top_p, top_k, min_p, max_tokens, thinking: where a request says nothing; None: the
             model.
         chat_template: in Jinja, instead of the model's own.
@@ -69,6 +96,11 @@ class ServeConfig:
 
     home: Home
     model: str | None = None
+    models_dirs: tuple[Path, ...] = ()
+    model_pool: int = 1
+    pinned: tuple[str, ...] = ()
+    model_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    idle_unload: float | None = None
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     unix_socket: Path | None = None
@@ -84,6 +116,7 @@ class ServeConfig:
     memory_budget: int | None = None
     kv_budget: int | None = None
     prompt_cache: int | None = None
+    ssd_cache: SsdCache | None = SsdCache()
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import httpx
@@ -14,9 +15,10 @@ import pytest
 from quart import Quart
 
 from fireside.api import chat, completions, models
+from fireside.api.embedding_task import ServedEmbedder
 from fireside.api.generation import Served
 from fireside.api.sampling import SamplingFields
-from fireside.api.served import Serving
+from fireside.api.served import Available, Serving
 from fireside.engine.engine import Engine
 from fireside.engine.requests import Event, GenerationRequest, Row
 from fireside.engine.status import StatusBoard
@@ -43,17 +45,34 @@ class OddEngine:
         yield OddRow(request)
 
 
+@dataclass
+class OneModel:
+    """A host that has one model."""
+
+    current: Served
+
+    @property
+    def running(self) -> list[Served | ServedEmbedder]:
+        return [self.current]
+
+    async def available(self) -> list[Available]:
+        return []
+
+    async def find(self, name: str) -> Served:
+        return self.current
+
+
 @pytest.fixture
 async def app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Quart]:
     for module in (chat, completions):
         monkeypatch.setattr(module, "KEEP_ALIVE_S", SILENCE_S)
     board = StatusBoard()
     board.update(phase="ready")
-    serving = Serving(board)
     text = await TextModel.load(POCKET)
     engine = cast("Engine", OddEngine())
-    flags = SamplingFields(temperature=0.3, top_k=7)
-    serving.open(Served("org/pocket", text, engine, flags, thinking=False, created=1_700_000_000))
+    flags = SamplingFields(temperature=0.3, top_k=7, min_p=0.05)
+    served = Served("org/pocket", text, engine, flags, thinking=False, created=1_700_000_000)
+    serving = Serving(board, OneModel(served))
     quart = Quart("test", static_folder=None)
     install_error_handlers(quart)
     for module in (chat, completions, models):
@@ -74,7 +93,13 @@ ROW = {
     "vision": False,
     "audio": False,
     "type": "chat",
-    "gen_defaults": {"temperature": 0.3, "top_p": None, "top_k": 7},
+    "gen_defaults": {
+        "temperature": 0.3,
+        "top_p": None,
+        "top_k": 7,
+        "min_p": 0.05,
+        "repetition_penalty": None,
+    },
 }
 
 

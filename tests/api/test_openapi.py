@@ -20,6 +20,8 @@ from fireside.http.describable import describable
 from fireside.http.openapi import document, path_of
 from fireside.http.operations import Answer, Operation
 from fireside.paths import Home
+from fireside.web.hub import NewDownload
+from fireside.web.serving import ServeBody
 from support.server import Server
 
 PAGES = {
@@ -114,15 +116,22 @@ def test_schemas_come_from_the_types_that_decode(server: Server) -> None:
 def test_examples_are_what_the_routes_take(server: Server) -> None:
     spec = server.get("/openapi.json")
     tried = 0
+    # These need a model or a hub that is not here.
+    bodies: dict[str, type] = {
+        "/v1/embeddings": EmbeddingsBody,
+        "/api/hub/serve": ServeBody,
+        "/api/hub/download": NewDownload,
+    }
     for path, operation in operations(spec):
         media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-        if "example" in media and path != "/v1/embeddings":
+        if "example" in media and path not in bodies:
             answer = httpx.post(server.url + path, json=media["example"], timeout=60)
             assert answer.is_success, answer.text
             tried += 1
     assert tried >= 7
-    example = spec["paths"]["/v1/embeddings"]["post"]["requestBody"]["content"]["application/json"]["example"]
-    msgspec.convert(example, EmbeddingsBody)
+    for path, body in bodies.items():
+        content = spec["paths"][path]["post"]["requestBody"]["content"]
+        msgspec.convert(content["application/json"]["example"], body)
 
 
 def test_every_event_of_a_stream_is_described(server: Server) -> None:

@@ -33,7 +33,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post("/v1/chat/completions")
     async def chat_completions() -> Response:
         body = decode(await json_body(), wire.ChatBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         prepared = await prepare(served, task_of(body, served, own=is_private()))
         answers = _Answers(served, body)
         about = About(answers.identity.id, "/v1/chat/completions")

@@ -35,7 +35,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post("/v1/completions")
     async def completions() -> Response:
         body = decode(await json_body(), wire.CompletionBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         task = await prepare_text(served, body, own=is_private())
         answers = _Answers(served, task, body)
         about = About(answers.identity.id, "/v1/completions")

@@ -52,7 +52,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post("/v1/embeddings")
     async def embeddings() -> Response:
         body = decode(await json_body(), EmbeddingsBody)
-        served = serving.embedder()
+        served = await serving.embedder(body.model or "")
         task = await task_of(body, served)
         vectors = await served.engine.embeddings.embed(task.texts)
         usage = EmbeddingsUsage(task.tokens, task.tokens)

@@ -41,7 +41,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post(_PATH)
     async def messages() -> Response:
         body = decode(await json_body(), wire.MessagesBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         translation = task_of(body, served, own=is_private())
         try:
             prepared = await prepare(served, translation.task)
@@ -59,7 +59,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post(f"{_PATH}/count_tokens")
     async def count_tokens() -> Response:
         body = decode(await json_body(), wire.ConversationBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         translation = task_of(body, served, own=is_private())
         try:
             prompt = await rendered(served, translation.task.messages, translation.task.options)

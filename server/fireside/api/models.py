@@ -9,10 +9,11 @@ from quart import Blueprint, Response
 
 from fireside import __version__
 from fireside.api.embedding_task import ServedEmbedder
+from fireside.api.generation import Served
 from fireside.api.sampling import SamplingFields, choose
-from fireside.api.served import Serving
+from fireside.api.served import Available, Serving
 from fireside.http.answers import json_answer
-from fireside.http.errors import NotFound
+from fireside.http.errors import NotFound, NotReady
 
 _ENDPOINTS = [
     "/v1/models",
@@ -28,11 +29,13 @@ _ENDPOINTS = [
 
 
 class GenerationDefaults(msgspec.Struct, frozen=True):
-    """What holds where a request says nothing: the server's flags over the model's own; null is no cut."""
+    """What holds where a request says nothing: the server's flags over the model's own; null is off."""
 
     temperature: float
     top_p: float | None
     top_k: int | None
+    min_p: float | None
+    repetition_penalty: float | None
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,11 +84,10 @@ class About(msgspec.Struct, frozen=True):
 
 
 def create_blueprint(serving: Serving) -> Blueprint:
-    """The list of models: the one that is served."""
+    """The list of models: those that can be asked, the served one first; none while that one is loading."""
     blueprint = Blueprint("models", __name__)
 
-    def row() -> ModelRow:
-        served = serving.any()
+    def row(served: Served | ServedEmbedder) -> ModelRow:
         if isinstance(served, ServedEmbedder):
             return ModelRow(
                 id=served.model_id,
@@ -107,22 +109,54 @@ def create_blueprint(serving: Serving) -> Blueprint:
             max_model_len=window,
             reasoning=served.text.thinks,
             thinking=thinks,
-            gen_defaults=GenerationDefaults(usual.temperature, usual.top_p or None, usual.top_k or None),
+            gen_defaults=GenerationDefaults(
+                temperature=usual.temperature,
+                top_p=usual.top_p or None,
+                top_k=usual.top_k or None,
+                min_p=usual.min_p or None,
+                repetition_penalty=None
+                if usual.repetition_penalty == 1
+                else usual.repetition_penalty or None,
+            ),
         )
 
     @blueprint.get("/v1")
     async def about() -> Response:
         return json_answer(About("fireside", __version__, serving.any().model_id, _ENDPOINTS))
 
+    async def rows() -> list[ModelRow]:
+        first = serving.any()
+        others = [served for served in serving.host.running if served is not first]
+        asleep = [_row_of(model) for model in await serving.host.available() if model.id != first.model_id]
+        return [*map(row, (first, *others)), *asleep]
+
     @blueprint.get("/v1/models")
     async def models() -> Response:
-        return json_answer(ModelList([row()]))
+        # Clients that list models before they ask take an error for a broken server.
+        try:
+            return json_answer(ModelList(await rows()))
+        except NotReady:
+            return json_answer(ModelList([]))
 
     @blueprint.get("/v1/models/<path:model_id>")
     async def model(model_id: str) -> Response:
-        found = row()
-        if found.id != model_id:
-            raise NotFound(f"There is no model {model_id!r}; {found.id!r} is served.", code="model_not_found")
-        return json_answer(found)
+        listed = {found.id: found for found in await rows()}
+        if model_id not in listed:
+            raise NotFound(
+                f"There is no model {model_id!r}. Can be asked: {', '.join(listed)}.", code="model_not_found"
+            )
+        return json_answer(listed[model_id])
 
     return blueprint
+
+
+def _row_of(model: Available) -> ModelRow:
+    """A model that does not run yet, as far as its files tell."""
+    return ModelRow(
+        id=model.id,
+        created=model.created,
+        context_window=model.context_window,
+        max_model_len=model.context_window,
+        reasoning=model.thinks,
+        thinking=model.thinks,
+    )

@@ -39,7 +39,7 @@ def create_blueprint(serving: Serving, store: ResponseStore) -> Blueprint:
     @blueprint.post(_ROUTE)
     async def create() -> Response:
         body = decode(await json_body(), ResponsesBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         asked = asked_of(body, served, store, own=is_private())
         with our_names():
             prepared = await prepare(served, asked.task)

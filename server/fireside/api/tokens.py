@@ -83,7 +83,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post("/tokenize")
     async def tokenize() -> Response:
         body = decode(await json_body(), TokenizeBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         ids = await _ids(served, body)
         tokens: list[int | Piece] = [*ids]
         strings = None
@@ -97,7 +97,7 @@ def create_blueprint(serving: Serving) -> Blueprint:
     @blueprint.post("/detokenize")
     async def detokenize() -> Response:
         body = decode(await json_body(), DetokenizeBody)
-        served = serving.served()
+        served = await serving.served(body.model or "")
         size = served.text.vocab_size
         for index, token in enumerate(body.tokens):
             if not 0 <= token < size:

@@ -25,7 +25,7 @@ _PAGE = """<!doctype html>
     <link rel="stylesheet" href="/assets/css/help.css" />
   </head>
   <body>
-    <main class="help markdown">
+    <main class="help markdown" tabindex="0">
 {body}
     </main>
   </body>

@@ -1,15 +1,18 @@
-"""The page: static files, served as they are."""
+"""The page: static files, compressed, and hints for the browser in the page itself."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
-from quart import Blueprint, Response
-from quart import send_from_directory as send  # pyright: ignore[reportUnknownVariableType]
+from quart import Blueprint, Response, request
 
-from fireside.http.errors import NotFound
+from fireside.web import first_load
+from fireside.web.page_files import PageFiles, SentFile
 
-_REVALIDATE = "no-cache"
+_PAGE = "index.html"
+_MAKE_UP = (".html", ".css", ".js")
+"""Files that decide what the page and its stylesheet are like."""
 
 
 def frontend_folder() -> Path:
@@ -29,30 +32,48 @@ def docs_folder() -> Path | None:
 def create_blueprint(folder: Path) -> Blueprint:
     """`/`, `/assets/…`, the manifest and the service worker."""
     blueprint = Blueprint("page", __name__)
+    files = PageFiles(folder)
 
-    async def file(name: str, cache: str = _REVALIDATE, mimetype: str | None = None) -> Response:
-        try:
-            response = await send(folder, name, mimetype=mimetype, conditional=True, cache_timeout=0)
-        except OSError as error:
-            # A name that no file system can hold.
-            raise NotFound(f"There is no file {name[:80]!r}.") from error
-        response.headers["Cache-Control"] = cache
-        return response
+    async def file(name: str, mimetype: str | None = None) -> Response:
+        found = await asyncio.to_thread(files.read, name, mimetype)
+        return await found.answer(request)
 
     @blueprint.get("/")
     async def index() -> Response:
-        return await file("index.html")
+        found = await asyncio.to_thread(_page, files)
+        return await found.answer(request)
 
     @blueprint.get("/assets/<path:name>")
     async def asset(name: str) -> Response:
+        if name == first_load.STYLES:
+            found = await asyncio.to_thread(_styles, files)
+            return await found.answer(request)
         return await file(name)
 
     @blueprint.get("/manifest.webmanifest")
     async def manifest() -> Response:
-        return await file("manifest.webmanifest", mimetype="application/manifest+json")
+        return await file("manifest.webmanifest", "application/manifest+json")
 
     @blueprint.get("/sw.js")
     async def service_worker() -> Response:
-        return await file("sw.js", cache="no-store", mimetype="text/javascript")
+        response = await file("sw.js", "text/javascript")
+        response.headers["Cache-Control"] = "no-store"
+        return response
 
     return blueprint
+
+
+def _page(files: PageFiles) -> SentFile:
+    def make() -> tuple[bytes, str]:
+        source = (files.folder / _PAGE).read_text()
+        return first_load.with_hints(files.folder, source).encode(), "text/html"
+
+    return files.made("/", files.stamp(_MAKE_UP), make)
+
+
+def _styles(files: PageFiles) -> SentFile:
+    def make() -> tuple[bytes, str]:
+        source = (files.folder / _PAGE).read_text()
+        return first_load.styles(files.folder, source), "text/css"
+
+    return files.made(f"/{first_load.STYLES}", files.stamp(_MAKE_UP), make)

@@ -22,11 +22,18 @@ _KEEP_ALIVE_S = 15.0
 
 
 class AppStatus(msgspec.Struct, frozen=True):
-    """What the page shows of the app."""
+    """What the page shows of the app.
+
+    Attributes:
+        home: the folder with all data; whoever may ask this may have the agent's tools read it as well.
+        login: whether a browser has to log in.
+    """
 
     version: str
     epoch: str
     mode: Mode
+    home: str
+    login: bool
     engine: EngineStatus
 
 
@@ -65,6 +72,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True):
     admission: dict[str, int | None] | None
     batch: dict[str, int | bool | None] | None
     prompt_cache: dict[str, int] | None
+    ssd_cache: dict[str, int | float | str] | None
     response_store: dict[str, int] | None
     kv_quant: KvQuant
 
@@ -77,15 +85,19 @@ class StatusSource:
     mode: Mode
     epoch: str
     engine: Callable[[], Engine | None]
+    home: str
+    login: bool
     response_store: Callable[[], dict[str, int]] | None = None
     started_at: float = field(default_factory=time.time)
 
     def app_status(self) -> AppStatus:
-        return AppStatus(__version__, self.epoch, self.mode, self.board.current)
+        return AppStatus(__version__, self.epoch, self.mode, self.home, self.login, self.board.current)
 
     def unhealthy(self) -> str | None:
         """Why no request can be served, or None."""
         status = self.board.current
+        if status.phase == "idle":
+            return None
         if status.phase != "ready":
             return status.error or status.detail
         engine = self.engine()
@@ -152,7 +164,9 @@ def _stats(source: StatusSource) -> Stats:
         ),
         admission=admission and admission.stats(),
         batch=engine and engine.batch,
-        prompt_cache=engine and prompt_cache_stats(engine.cache),
+        prompt_cache=engine
+        and prompt_cache_stats(engine.cache, engine.ssd.state.demotions if engine.ssd.state else 0),
+        ssd_cache=engine and engine.ssd.stats,
         response_store=source.response_store() if source.response_store else None,
         kv_quant=KvQuant(ready and kv_mode(ready, admission)),
     )
