@@ -97,7 +97,7 @@ def outputs() -> dict[Path, str]:
 def read_model() -> Model:
     aliases = {name: get_args(value) for name, value in defined().items() if get_origin(value) is Literal}
     client = list(get_args(protocol.ClientFrame))
-    session = [protocol.History, *get_args(protocol.SessionFrame)]
+    session = [protocol.History, protocol.Rendered, *get_args(protocol.SessionFrame)]
     connection = [frame for frame in get_args(protocol.ServerFrame) if frame not in session]
     structs = [value for value in defined().values() if is_struct(value)]
     values = [struct for struct in structs if struct not in [*client, *session, *connection]]
@@ -172,6 +172,8 @@ class Reader:
                 return self._aliases.get(frozenset(info.values)) or union_of(info.values)
             case msgspec.inspect.ListType():
                 return f"{self._type(info.item_type)}[]"
+            case msgspec.inspect.DictType():
+                return f"Record<{self._type(info.key_type)}, {self._type(info.value_type)}>"
             case msgspec.inspect.UnionType():
                 return " | ".join(self._type(member) for member in info.types)
             case msgspec.inspect.StructType():

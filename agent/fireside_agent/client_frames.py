@@ -1,10 +1,12 @@
 """The frames of `/ws` that a client sends; `protocol.py` has the others and says how both are used."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from fireside_agent.messages import Decision, SessionSettings
+
+MOST_RENDERED = 100
 
 
 class AttachedFile(msgspec.Struct, frozen=True):
@@ -140,6 +142,14 @@ class OpenSession(msgspec.Struct, frozen=True, tag="open_session", kw_only=True)
     after_seq: int = 0
 
 
+class Render(msgspec.Struct, frozen=True, tag="render", kw_only=True):
+    """Ask for the rendered Markdown of messages whose `html` is null; answered with `rendered`."""
+
+    session_id: str
+    message_ids: Annotated[list[str], msgspec.Meta(max_length=MOST_RENDERED)]
+    """At most 100."""
+
+
 class ListSessions(msgspec.Struct, frozen=True, tag="list_sessions", kw_only=True):
     """Ask for `sessions`. It is also sent unasked whenever the list changes."""
 
@@ -166,6 +176,7 @@ SessionWish = (
     | Compact
     | UndoCompact
     | ChangeSettings
+    | Render
 )
 """About a session that is there."""
 

@@ -64,7 +64,7 @@ class Hub:
             raise unknown_session(session_id)
         waits = any(goes_on(message) for message in stored.messages)
         known = stored.messages if waits else [settled(message) for message in stored.messages]
-        messages = await self._services.rendering.messages(known)
+        messages = await self._services.rendering.messages(known, stored.leaf_id)
         if session_id in self._deleted:
             raise unknown_session(session_id)
         if session_id in self._live:

@@ -129,8 +129,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     text: str
     """Markdown as it was typed or generated."""
-    html: list[str]
-    """The rendered Markdown, one element a top-level block, safe to insert as it is."""
+    html: list[str] | None
+    """The rendered Markdown, one element a top-level block, safe to insert as it is; null: ask for it."""
     status: MessageStatus
     created_at: float
     """Seconds since the epoch, UTC."""

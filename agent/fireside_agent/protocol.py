@@ -18,7 +18,7 @@ from fireside_agent.messages import Message, SamplingChoice, SessionRow, Session
 
 __all__ = ["ClientFrame"]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 TurnStatus = Literal["done", "aborted", "interrupted", "error"]
 Phase = Literal["waiting", "loading", "queued", "prefill", "decode", "restarting", "retrying"]
@@ -76,6 +76,14 @@ class Error(msgspec.Struct, frozen=True, tag="error", kw_only=True):
 # What the server sends about one session.
 
 
+class Rendered(msgspec.Struct, frozen=True, tag="rendered", kw_only=True):
+    """What `render` asked for. It has no `seq`: it says nothing new about the session."""
+
+    session_id: str
+    html: dict[str, list[str]]
+    """By the message's id; without those that are not in the session."""
+
+
 class History(msgspec.Struct, frozen=True, tag="history", kw_only=True):
     """The whole session as it is after frame `seq`. Replaces what the client had of it."""
 
@@ -84,7 +92,7 @@ class History(msgspec.Struct, frozen=True, tag="history", kw_only=True):
     seq: int
     title: str
     messages: list[Message]
-    """All of its branches, every message after its parent."""
+    """All of its branches, every message after its parent. `html` of old ones may be null."""
     leaf_id: str | None = None
     """Where the current branch ends."""
     summaries: list[Summary] = []
@@ -244,4 +252,4 @@ SessionFrame = (
     | Context
     | TurnEnd
 )
-ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | SessionFrame
+ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | Rendered | SessionFrame

@@ -53,6 +53,14 @@ LOADING_WITHIN_S = 3600.0
 
 MODELS_WITHIN_S = 30.0
 
+_ASK_AGAIN_AFTER_S = 1.0
+
+_SERVED = "default"
+"""What Fireside calls the model that it serves."""
+
+ENGINE_FAILED = "engine_failed"
+"""Fireside's own code for a model that will not come, however long one waits."""
+
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses after which trying again may help."""
 
@@ -157,6 +165,8 @@ class Provider:
                     models = msgspec.convert(answer, ModelList, strict=False)
         except TimeoutError:
             raise PassingError(f"{self._base_url}/models did not answer within {within:g} s.") from None
+        if not models.data and self._own_server:
+            raise ModelLoadingError("The model is still loading.", _ASK_AGAIN_AFTER_S)
         if not models.data:
             raise ProviderError(f"The model server at {self._base_url} lists no model.")
         return models.data[0]
@@ -226,11 +236,12 @@ class Provider:
             self._client = None
 
     async def _ask(self, question: Question) -> "AsyncStream[object]":
-        model = await self.model_info()
+        # Fireside knows best which of its models is the served one, and why if none is.
+        model = _SERVED if self._own_server else (await self.model_info()).id
         client = await self._connected()
         from openai import AsyncStream
 
-        body = question.body(model.id)
+        body = question.body(model)
         if self._own_server:
             body["priority"] = "background" if question.background else "interactive"
         with self._explained():
@@ -267,6 +278,8 @@ class Provider:
     def _refused(self, error: "APIStatusError") -> ProviderError:
         message = f"The model server answered {error.status_code}: {_words(error)}"
         retry_after = error.response.headers.get("retry-after")
+        if error.code == ENGINE_FAILED:
+            return ProviderError(_words(error))
         if error.status_code == 503 and retry_after is not None:
             return ModelLoadingError(message, _seconds(retry_after))
         return PassingError(message) if error.status_code in _PASSING else ProviderError(message)

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from fireside_agent.attachments.store import MAX_PER_MESSAGE
 from fireside_agent.client_frames import Approval, AttachedFile, Prompt
 from fireside_agent.compaction import compact
-from fireside_agent.conversation import Conversation
+from fireside_agent.conversation import Conversation, encode
 from fireside_agent.errors import AgentError, FrameRefusedError
 from fireside_agent.messages import Attachment, FileChange, Message, SessionSettings, call_of
 from fireside_agent.presets import check_settings
-from fireside_agent.protocol import Accepted, ToolEnd, TurnStatus
+from fireside_agent.protocol import Accepted, Rendered, ToolEnd, TurnStatus
 from fireside_agent.queue import PromptQueue
 from fireside_agent.services import Services, new_id
 from fireside_agent.settling import goes_on
@@ -146,6 +146,15 @@ class LiveSession:
         facts.title, facts.titled_by = make_title(title), "person"
         self.conversation.resync()
         self._services.sessions_changed()
+
+    async def rendered(self, message_ids: list[str]) -> str:
+        """The `rendered` frame of these messages; ids that are not in the session are passed over."""
+        known = map(self.conversation.transcript.get, message_ids)
+        messages = [message for message in known if message is not None]
+        texts = {message.id: message.text for message in messages if message.html is None}
+        made = await self._services.rendering.texts(texts)
+        html = {message.id: message.html or made.get(message.id, []) for message in messages}
+        return encode(Rendered(session_id=self.conversation.id, html=html))
 
     async def undo_change(self, call_id: str, path: str) -> None:
         """Undo what a call did to a file. Raises ToolError, FrameRefusedError or StorageError."""

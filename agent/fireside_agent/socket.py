@@ -24,6 +24,7 @@ from fireside_agent.client_frames import (
     Prompt,
     Regenerate,
     RenameSession,
+    Render,
     RestoreSession,
     SelectBranch,
     SessionWish,
@@ -198,6 +199,8 @@ class Connection:
                 await session.undo_compact(frame.summary_id)
             case ChangeSettings():
                 await session.change_settings(frame.settings)
+            case Render():
+                self.outbox.reply(await session.rendered(frame.message_ids))
 
     def _show(self, session: LiveSession) -> None:
         self.outbox.follow(session.conversation, [session.conversation.history()])

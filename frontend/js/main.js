@@ -8,23 +8,34 @@ import { listenForCopy } from "./dom/code_blocks.js";
 import { Painter } from "./dom/painter.js";
 import { Connection } from "./net/connection.js";
 import { EngineStatus } from "./net/engine_status.js";
+import { readLibrary } from "./net/models_api.js";
 import { Attaching } from "./state/attaching.js";
 import { ChatSettings } from "./state/chat_settings.js";
 import { Chats } from "./state/chats.js";
 import { Client } from "./state/client.js";
 import { Drafts } from "./state/drafts.js";
+import { takeLaunch } from "./state/launch.js";
+import { followLogout } from "./state/login.js";
+import { ModelSwitch } from "./state/models_switch.js";
 import { Notices } from "./state/notices.js";
 import { Outbox } from "./state/outbox.js";
 import { Palette } from "./state/palette.js";
+import { Rendering } from "./state/rendering.js";
 import { Router } from "./state/router.js";
 import { Search } from "./state/search.js";
 import { Session } from "./state/session.js";
+import { Listing } from "./state/settings_listing.js";
 import { Theme } from "./state/theme.js";
 import { Transfer } from "./state/transfer.js";
+import { watchVersion } from "./state/version_watch.js";
 import { Wishes } from "./state/wishes.js";
 import { Page } from "./ui/app.js";
 import { Drawer } from "./ui/drawer.js";
 import { listenForKeys } from "./ui/keys.js";
+import { preparePalette } from "./ui/palette/door.js";
+
+/** By then the page has what it needs at once. */
+const QUIET_MS = 2_000;
 
 function build() {
   const url = new URL("/ws", location.href);
@@ -41,6 +52,8 @@ function build() {
   };
   const send = (/** @type {ClientFrame} */ frame) => connection.send(frame);
   const client = new Client({ ...parts, send });
+  const announcer = new Announcer(document);
+  const engine = new EngineStatus();
   const app = {
     ...parts,
     client,
@@ -49,11 +62,14 @@ function build() {
     title: titleOf(parts),
     connected: connection.open,
     attaching: new Attaching(),
-    announcer: new Announcer(document),
+    announcer,
     drawer: new Drawer(),
-    engine: new EngineStatus(),
-    painter: new Painter(),
+    engine,
+    library: new Listing(readLibrary),
+    modelSwitch: new ModelSwitch(engine, announcer),
+    painter: new Painter(document),
     palette: new Palette(),
+    rendering: new Rendering({ ...parts, send }),
     search: new Search(parts.chats.filter, "message,reasoning,tool,attachment"),
     theme: new Theme(),
     transfer: new Transfer(parts),
@@ -83,32 +99,28 @@ function connectParts({ app, connection }) {
   watchVersion(app);
 }
 
-/** A page that is older than its server is asked to reload. @param {ReturnType<typeof build>["app"]} app */
-function watchVersion({ engine, notices }) {
-  let first = "";
-  effect(() => {
-    const version = engine.current.value?.version ?? first;
-    if (first && version !== first) notices.askForReload();
-    first ||= version;
-  });
-}
-
 /** @param {ReturnType<typeof build>} built */
 function watchBrowser({ app, connection }) {
+  const look = () => {
+    connection.probe();
+    void app.engine.check();
+  };
   const comeBack = () => {
     if (document.hidden) return;
-    connection.probe();
-    app.engine.wake();
+    look();
   };
   window.addEventListener("online", comeBack);
+  window.addEventListener("offline", look);
   window.addEventListener("pageshow", comeBack);
   document.addEventListener("visibilitychange", comeBack);
 }
 
 function start() {
   const built = build();
+  takeLaunch(built.app);
   connectParts(built);
   watchBrowser(built);
+  followLogout();
   listenForCopy(document);
   listenForKeys(built.app);
   const root = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -117,6 +129,7 @@ function start() {
   void built.connection.run();
   void built.app.engine.run();
   void registerWorker();
+  setTimeout(preparePalette, QUIET_MS);
 }
 
 async function registerWorker() {

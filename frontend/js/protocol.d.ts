@@ -97,6 +97,14 @@ export interface ChangeSettings {
   settings: SessionSettings;
 }
 
+/** Ask for the rendered Markdown of messages whose `html` is null; answered with `rendered`. */
+export interface Render {
+  type: "render";
+  session_id: string;
+  /** At most 100. */
+  message_ids: string[];
+}
+
 /** Start an empty session; answered with `history`. It is stored with its first prompt. */
 export interface NewSession {
   type: "new_session";
@@ -203,13 +211,21 @@ export interface History {
   epoch: string;
   seq: number;
   title: string;
-  /** All of its branches, every message after its parent. */
+  /** All of its branches, every message after its parent. `html` of old ones may be null. */
   messages: Message[];
   /** Where the current branch ends. */
   leaf_id: string | null;
   summaries: Summary[];
   settings: SessionSettings;
   temporary: boolean;
+}
+
+/** What `render` asked for. It has no `seq`: it says nothing new about the session. */
+export interface Rendered {
+  type: "rendered";
+  session_id: string;
+  /** By the message's id; without those that are not in the session. */
+  html: Record<string, string[]>;
 }
 
 /** The prompt is stored. Its message is `queued` until `turn_start` names it. */
@@ -478,8 +494,8 @@ export interface Message {
   role: Role;
   /** Markdown as it was typed or generated. */
   text: string;
-  /** The rendered Markdown, one element a top-level block, safe to insert as it is. */
-  html: string[];
+  /** The rendered Markdown, one element a top-level block, safe to insert as it is; null: ask for it. */
+  html: string[] | null;
   status: MessageStatus;
   /** Seconds since the epoch, UTC. */
   created_at: number;
@@ -521,6 +537,6 @@ export interface SessionRow {
   asking: boolean;
 }
 
-export type ClientFrame = Prompt | Abort | Regenerate | SelectBranch | EditQueued | Approval | UndoChange | Compact | UndoCompact | ChangeSettings | NewSession | ForkSession | RenameSession | MarkSession | OpenSession | ListSessions | DeleteSession | RestoreSession;
+export type ClientFrame = Prompt | Abort | Regenerate | SelectBranch | EditQueued | Approval | UndoChange | Compact | UndoCompact | ChangeSettings | Render | NewSession | ForkSession | RenameSession | MarkSession | OpenSession | ListSessions | DeleteSession | RestoreSession;
 export type SessionFrame = Accepted | TurnStart | StepStart | Progress | TextDelta | ReasoningDelta | Blocks | ToolStart | ToolApprovalRequest | ApprovalSettled | ToolUpdate | ToolEnd | Context | TurnEnd;
-export type ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | Accepted | TurnStart | StepStart | Progress | TextDelta | ReasoningDelta | Blocks | ToolStart | ToolApprovalRequest | ApprovalSettled | ToolUpdate | ToolEnd | Context | TurnEnd;
+export type ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | Rendered | Accepted | TurnStart | StepStart | Progress | TextDelta | ReasoningDelta | Blocks | ToolStart | ToolApprovalRequest | ApprovalSettled | ToolUpdate | ToolEnd | Context | TurnEnd;

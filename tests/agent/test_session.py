@@ -39,10 +39,10 @@ class SlowRendering(Rendering):
         self.asked = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def messages(self, messages: list[Message]) -> list[Message]:
+    async def messages(self, messages: list[Message], leaf_id: str | None) -> list[Message]:
         self.asked.set()
         await self.go.wait()
-        return await super().messages(messages)
+        return await super().messages(messages, leaf_id)
 
 
 @pytest.fixture

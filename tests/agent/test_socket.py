@@ -33,7 +33,7 @@ def our_tasks() -> list[str]:
 
 
 async def test_the_first_frame_is_hello(client: Client) -> None:
-    assert client.frames[0] == {"type": "hello", "protocol": 2, "epoch": "epoch-1"}
+    assert client.frames[0] == {"type": "hello", "protocol": 3, "epoch": "epoch-1"}
 
 
 async def test_ready_names_the_first_model_of_the_server(served: Served, upstream: Upstream) -> None:

@@ -20,7 +20,8 @@ async function start() {
     document.getElementById(location.hash.slice(1))?.scrollIntoView();
   } catch (error) {
     root.replaceChildren();
-    render(html`<p class="boot" role="alert">The description of the routes cannot be read: ${String(error)}</p>`, root);
+    const words = `The description of the routes cannot be read: ${String(error)}`;
+    render(html`<main class="boot"><h1>Fireside API</h1><p role="alert">${words}</p></main>`, root);
   }
 }
 

@@ -34,6 +34,11 @@ export class EngineStatus {
     if (!this.reachable.peek()) this.#source.wake();
   }
 
+  /** Find out whether Fireside answers: what is known may be of a network that is gone, or of a login that has ended. */
+  async check() {
+    if (await this.#source.poll()) this.#source.wake();
+  }
+
   /** @param {Status | null} status */
   #publish(status) {
     this.#accept(status);

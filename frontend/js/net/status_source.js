@@ -5,7 +5,13 @@
  * @property {string | null} note
  * @property {number | null} context_window
  *
- * @typedef {"starting" | "importing" | "preparing" | "loading" | "warming" | "ready" | "restarting" | "failed" | "stopping"} EnginePhase
+ * @typedef {"starting" | "importing" | "preparing" | "loading" | "warming" | "ready" | "restarting" | "switching" | "idle" | "failed" | "stopping"} EnginePhase
+ *
+ * @typedef {object} Switch  the latest change of the served model
+ * @property {string} to
+ * @property {string} name
+ * @property {"draining" | "loading" | "returning" | "done" | "failed"} state
+ * @property {string | null} error
  *
  * @typedef {object} Engine
  * @property {EnginePhase} phase
@@ -18,11 +24,14 @@
  * @property {number} rows
  * @property {number} queued
  * @property {string | null} error
+ * @property {Switch | null} [switch]
  *
  * @typedef {object} Status
  * @property {string} version
  * @property {string} epoch
  * @property {"core" | "upstream"} mode
+ * @property {string} home  the folder with all data
+ * @property {boolean} login  whether a browser has to log in
  * @property {Engine} engine
  */
 

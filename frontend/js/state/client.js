@@ -8,7 +8,7 @@
 
 import { Delivery } from "./delivery.js";
 
-const PROTOCOL = 2;
+const PROTOCOL = 3;
 
 /**
  * @typedef {object} Parts
@@ -43,7 +43,7 @@ export class Client {
     const { session } = this.#parts;
     if (id === session.id.peek() && session.view.peek() !== "missing") return;
     session.reset(id);
-    this.#open();
+    this.open();
   }
 
   /** @param {boolean} [temporary]  whether the new chat leaves no trace */
@@ -79,7 +79,6 @@ export class Client {
     this.#delivery.confirm([client_id]);
   }
 
-
   /** The connection is lost. */
   pause() {
     this.#delivery.pause();
@@ -100,6 +99,8 @@ export class Client {
         return this.#deleted(frame.session_id);
       case "error":
         return this.#error(frame);
+      case "rendered":
+        return this.#parts.session.adoptHtml(frame);
       case "ready":
         // Its name is in /api/status, which also knows what happens before there is a model.
         return void (this.#parts.session.model.value = frame);
@@ -112,13 +113,15 @@ export class Client {
   #hello({ protocol }) {
     if (protocol !== PROTOCOL) this.#parts.notices.askForReload();
     this.#parts.send({ type: "list_sessions" });
-    this.#open();
+    this.open();
     this.#delivery.flush();
   }
 
-  #open() {
+  /** Ask for the chat that is shown, or for what is missing of it. */
+  open() {
     const { session, send } = this.#parts;
     const id = session.id.peek();
+    session.trouble.value = "";
     if (!id) return;
     this.#asked.add(id);
     send({ type: "open_session", id, ...session.position });
@@ -132,7 +135,7 @@ export class Client {
     if (this.#asked.has(frame.session_id)) return;
     if (this.#forking && frame.messages.length > 0) return this.#showFork(frame);
     if (!this.#delivery.openedChat(frame.session_id)) return;
-    if (session.id.peek() !== null) return this.#open();
+    if (session.id.peek() !== null) return this.open();
     this.#asked.add(frame.session_id);
     drafts.move(null, frame.session_id);
     session.replace(frame);
@@ -153,7 +156,7 @@ export class Client {
   #session(frame) {
     if (frame.type === "accepted") this.#delivery.confirm([frame.message.client_id]);
     const complete = this.#parts.session.receive(frame);
-    if (!complete && !this.#catchingUp) this.#open();
+    if (!complete && !this.#catchingUp) this.open();
     this.#catchingUp = !complete;
   }
 
@@ -178,19 +181,18 @@ export class Client {
       return this.#unknownChat(frame.session_id ?? "");
     }
     session.compacting.value = this.#forking = false;
+    if (shown && !frame.client_id && session.view.peek() === "opening") {
+      return void (session.trouble.value = frame.message);
+    }
     if (!frame.client_id) return notices.add(frame.message);
     // A prompt that has found another chat since is not failed by the old one.
-    if (entry && entry.session_id === frame.session_id) this.#delivery.fail(entry.client_id, frame.message);
-    return undefined;
+    return entry?.session_id === frame.session_id ? this.#delivery.fail(frame.client_id, frame.message) : undefined;
   }
 
   /** @param {string} id */
   #unknownChat(id) {
     const { drafts, outbox, router, session } = this.#parts;
-    if (outbox.of(id).length === 0) {
-      session.view.value = "missing";
-      return;
-    }
+    if (outbox.of(id).length === 0) return void (session.view.value = "missing");
     drafts.move(id, null);
     session.reset(null);
     router.go(null, { replace: true });

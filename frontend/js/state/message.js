@@ -13,6 +13,8 @@ export class MessageModel {
   /** How many of the blocks will not change any more. */
   finished = 0;
   version = signal(0);
+  /** Whether `blocks` are those of the text; those of an old message come when they are asked for. */
+  rendered = signal(false);
 
   /** @type {Signal<string | null>} the message it follows */
   parent = signal(null);
@@ -48,9 +50,7 @@ export class MessageModel {
 
   /** @param {Message} message  the server's word on all of it */
   adopt(message) {
-    this.text = message.text;
-    this.blocks = message.html;
-    this.finished = message.status === "running" ? Math.max(message.html.length - 1, 0) : message.html.length;
+    this.#adoptText(message);
     this.attachments = message.attachments;
     this.parent.value = message.parent_id;
     this.status.value = message.status;
@@ -62,6 +62,23 @@ export class MessageModel {
     this.tools.value = message.tools.map((call) => this.#adopted(call));
     if (message.status !== "running") this.progress.value = null;
     this.version.value += 1;
+  }
+
+  /** @param {string[]} html  of the text as it is */
+  adoptHtml(html) {
+    this.blocks = html;
+    this.finished = html.length;
+    this.rendered.value = true;
+    this.version.value += 1;
+  }
+
+  /** @param {Message} message */
+  #adoptText({ text, html, status }) {
+    if (html === null && this.rendered.peek() && text === this.text) return;
+    this.text = text;
+    this.blocks = html ?? [];
+    this.finished = status === "running" ? Math.max(this.blocks.length - 1, 0) : this.blocks.length;
+    this.rendered.value = html !== null;
   }
 
   /** @param {string} text */

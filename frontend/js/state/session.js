@@ -14,6 +14,8 @@ export class Session {
   tree = new Tree();
   /** @type {Signal<"new" | "opening" | "open" | "missing">} */
   view = signal("new");
+  /** Why the chat could not be opened, "" as long as that is not known. */
+  trouble = signal("");
   /** Never written down, and gone once nobody shows it; of a new chat: the wish for that. */
   temporary = signal(false);
   /** @type {Signal<readonly Frames.Summary[]>} */
@@ -68,6 +70,7 @@ export class Session {
       this.title.value = "";
       this.tree.clear();
       this.view.value = id ? "opening" : "new";
+      this.trouble.value = "";
       this.temporary.value = false;
       this.summaries.value = [];
       this.settings.value = {};
@@ -90,6 +93,7 @@ export class Session {
       // Another branch fills the window otherwise.
       if (!goesOn) this.context.value = null;
       this.view.value = "open";
+      this.trouble.value = "";
       if (!this.running.peek()) this.stopping.value = false;
       this.compacting.value = false;
       this.position = { epoch: history.epoch, after_seq: history.seq };
@@ -108,6 +112,12 @@ export class Session {
     const reduce = /** @type {((frame: Frames.SessionFrame) => void) | undefined} */ (this.#reducers[frame.type]);
     batch(() => reduce?.(frame));
     return true;
+  }
+
+  /** @param {Frames.Rendered} frame */
+  adoptHtml({ session_id, html }) {
+    if (session_id !== this.id.peek()) return;
+    batch(() => this.tree.all.peek().forEach((message) => html[message.id] && message.adoptHtml(html[message.id] ?? [])));
   }
 
   /** @param {Frames.StepStart} frame */

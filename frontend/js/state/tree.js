@@ -12,6 +12,8 @@ export class Tree {
   leaf = signal(null);
   /** The current branch, from the first message on. */
   path = computed(() => this.#pathTo(this.leaf.value));
+  /** Looked up by every message that is shown. */
+  #children = computed(() => Map.groupBy(this.all.value, (message) => message.parent.value));
 
   clear() {
     this.all.value = [];
@@ -85,9 +87,8 @@ export class Tree {
    * @param {MessageModel} message
    */
   siblings(message) {
-    const parent = message.parent.value;
-    return this.all.value
-      .filter((other) => other.parent.value === parent && (other === message || other.status.value !== "queued"))
+    return (this.#children.value.get(message.parent.value) ?? [])
+      .filter((other) => other === message || other.status.value !== "queued")
       .sort((one, other) => one.created_at - other.created_at);
   }
 

@@ -2,8 +2,8 @@
 
 import { count, milliseconds, speed } from "./format.js";
 
-/** What may be missing in the defaults of a model because nothing is cut then. */
-const CUTS = new Set(["top_p", "top_k"]);
+/** What is missing in the defaults of a model where it is off. */
+const MAY_BE_OFF = new Set(["top_p", "top_k", "min_p", "repetition_penalty"]);
 
 /** @type {Record<keyof SamplingChoice, string>} what a number does, in a line */
 export const SAMPLING_HINTS = {
@@ -27,7 +27,7 @@ export function autoWords(model, name) {
   if (name === "max_tokens") return "auto (no limit)";
   const value = model?.gen_defaults?.[name];
   if (value != null) return `auto (${Number(value.toPrecision(4))})`;
-  return model?.gen_defaults && CUTS.has(name) ? "auto (off)" : "auto";
+  return model?.gen_defaults && MAY_BE_OFF.has(name) ? "auto (off)" : "auto";
 }
 
 /**

@@ -1,5 +1,6 @@
-/** @import { EnginePhase, Status } from "../net/status_source.js" */
+/** @import { Engine, EnginePhase, Status } from "../net/status_source.js" */
 
+import { isHere } from "../net/here.js";
 import { bytesOf, seconds } from "./format.js";
 
 /**
@@ -12,7 +13,7 @@ import { bytesOf, seconds } from "./format.js";
  * @property {{done: number, total: number} | null} bytes  how much of the model is loaded
  */
 
-/** @type {Record<Exclude<EnginePhase, "ready">, [label: string, tone: EngineWords["tone"]]>} */
+/** @type {Record<Exclude<EnginePhase, "ready" | "idle">, [label: string, tone: EngineWords["tone"]]>} */
 const PHASES = {
   starting: ["Starting", "busy"],
   importing: ["Starting", "busy"],
@@ -20,23 +21,32 @@ const PHASES = {
   loading: ["Loading", "busy"],
   warming: ["Warming up", "busy"],
   restarting: ["Engine restarting", "busy"],
+  switching: ["Changing the model", "busy"],
   failed: ["Engine failed", "bad"],
   stopping: ["Stopping", "idle"],
 };
 
 /**
- * @param {Status | null} status
+ * @param {Pick<Status, "engine"> | null} status
  * @param {boolean | null} reachable
  * @returns {EngineWords}
  */
 export function engineWords(status, reachable) {
-  if (reachable === false) return plain("Fireside is not running", "bad");
+  if (reachable === false) return plain(isHere ? "Fireside is not running" : "Fireside does not answer", "bad");
   if (!status) return plain("Connecting", "idle");
   const { phase, bytes_done, bytes_total } = status.engine;
   if (phase === "ready") return plain(status.engine.model?.name ?? "Ready", "good");
-  const [label, tone] = PHASES[phase] ?? [phase, "busy"];
+  if (phase === "idle") return { ...plain(status.engine.model?.name ?? "Ready", "idle"), detail: "not in memory" };
+  const [known, tone] = PHASES[phase] ?? [phase, "busy"];
+  const label = phase === "switching" ? switching(status.engine) : known;
   const bytes = bytes_total > 0 ? { done: bytes_done, total: bytes_total } : null;
   return { label, tone, detail: tone === "busy" ? howFar(status, bytes) : "", bytes: tone === "busy" ? bytes : null };
+}
+
+/** @param {Engine} engine */
+function switching({ model, switch: change }) {
+  if (!change) return "Changing the model";
+  return change.state === "returning" ? `Back to ${model?.name ?? "the last model"}` : `Switching to ${change.name}`;
 }
 
 /**
@@ -49,7 +59,7 @@ function plain(label, tone) {
 }
 
 /**
- * @param {Status} status
+ * @param {Pick<Status, "engine">} status
  * @param {EngineWords["bytes"]} bytes
  */
 function howFar(status, bytes) {

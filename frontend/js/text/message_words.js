@@ -1,4 +1,5 @@
 /** @import { MessageStatus, Progress, Receipt, SamplingChoice } from "../protocol.d.ts" */
+/** @import { TurnReceipt } from "../state/turn_receipt.js" */
 
 import { count, milliseconds, seconds, speed } from "./format.js";
 
@@ -65,21 +66,30 @@ export function waitingFor(progress) {
 
 /** @param {Progress} progress */
 function queue({ queue_position, eta_s }) {
-  const place = queue_position ? `Number ${count(queue_position)} in the queue` : "In the queue";
+  const place = placeWords(queue_position ?? null);
   return eta_s ? `${place}, about ${seconds(eta_s)}` : place;
 }
 
+/** @param {number | null} position  of those that wait; 0 is next */
+function placeWords(position) {
+  if (position === null) return "In the queue";
+  return position === 0 ? "Next in the queue" : `Number ${count(position + 1)} in the queue`;
+}
+
 /**
- * @param {Receipt} receipt
+ * @param {TurnReceipt} turn
  * @returns {[term: string, value: string][]} the receipt's lines, without those that say nothing
  */
-export function receiptLines(receipt) {
+export function receiptLines({ receipt, steps, calls, calls_ms, model_ms }) {
   /** @type {[string, string | null | undefined | false][]} */
   const lines = [
     ["Model", receipt.model],
     ["Prompt", receipt.prompt_tokens && `${count(receipt.prompt_tokens)} tokens`],
     ["From cache", receipt.cached_tokens && cached(receipt)],
     ["Answer", `${count(receipt.completion_tokens ?? 0)} tokens`],
+    ["Steps", steps > 1 && count(steps)],
+    ["Calls", calls > 0 && `${count(calls)}, which took ${milliseconds(calls_ms)}`],
+    ["Model’s time", model_ms && milliseconds(model_ms)],
     ["Speed", receipt.decode_tps ? speed(receipt.decode_tps) : null],
     ["First token", receipt.ttft_ms != null && milliseconds(receipt.ttft_ms)],
     ["Queued", receipt.queue_ms ? milliseconds(receipt.queue_ms) : null],
@@ -109,7 +119,7 @@ function sampled(sampling) {
 
 /** @param {string} reason */
 function endedBy(reason) {
-  return { stop: "the model", length: "the length limit" }[reason] ?? reason;
+  return new Map([["stop", "the model"], ["length", "the length limit"]]).get(reason) ?? reason;
 }
 
 /** @param {number} value */

@@ -121,7 +121,7 @@ const ENDINGS = {
 /** @param {LogLine} line */
 export function endingOf({ finish, client_gone }) {
   if (finish === "cancelled") return client_gone ? "Its client left" : "Cancelled";
-  return ENDINGS[finish] ?? finish;
+  return (Object.hasOwn(ENDINGS, finish) && ENDINGS[finish]) || finish;
 }
 
 /** Without what is the same in all. @param {string} route */

@@ -47,7 +47,7 @@ export const PROPOSING = new Set(["memory_propose", "memory_revise"]);
  * @returns {ToolWords}
  */
 export function toolWords({ name, source, arguments: written }) {
-  const known = source === "built-in" || !source ? TOOLS[name] : undefined;
+  const known = (source === "built-in" || !source) && Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (known) return { words: known[0], subject: subjectOf(written, known[1]), icon: known[2] };
   const foreign = source && source !== "built-in" && source !== "unknown";
   const words = foreign ? `${source}: ${bare(name, source)}` : name;

@@ -2,8 +2,9 @@
 /** @import { App } from "./context.js" */
 /** @import { IconName } from "./icons.js" */
 
-import { copyText } from "../dom/clipboard.js";
+import { logOut } from "../state/login.js";
 import { placeHref } from "../state/router.js";
+import { copyAndTell } from "./copy_button.js";
 import { CHAT_PANEL, MODEL_PANEL, focusComposer } from "./focus.js";
 import { keyNames } from "./key_names.js";
 import { openPopover } from "./popover.js";
@@ -36,7 +37,7 @@ export function commandOf(app, text) {
 
 /** @param {App} app @returns {Action[]} */
 function chatting(app) {
-  const { announcer, client, connected, router, session, wishes } = app;
+  const { client, connected, engine, router, session, wishes } = app;
   const answer = session.parts.value.findLast((part) => part.kind === "answer");
   const steps = answer?.kind === "answer" ? answer.steps : [];
   const text = steps.map((step) => step.text.trim()).filter(Boolean).join("\n\n");
@@ -51,7 +52,6 @@ function chatting(app) {
     // The palette closes, and the chat is drawn, first.
     setTimeout(() => openPopover(id));
   };
-  const copy = async () => announcer.say((await copyText(text)) ? "Copied" : "The browser did not allow copying");
   return [
     { title: "New chat", icon: "plus", slash: "/new", keys: keyNames.newChat, words: "clear", run: () => start(false) },
     { title: "Temporary chat", icon: "hidden", slash: "/temporary", words: "private incognito", run: () => start(true) },
@@ -63,9 +63,16 @@ function chatting(app) {
       words: "again retry",
       run: () => prompt && wishes.regenerate(prompt),
     }),
-    ...when(text, { title: "Copy the last answer", icon: "copy", slash: "/copy", run: copy }),
+    ...when(text, { title: "Copy the last answer", icon: "copy", slash: "/copy", run: () => copyAndTell(app, text) }),
     { title: "Settings of this chat", icon: "sliders", slash: "/chat", words: "preset instructions tools", run: () => panel(CHAT_PANEL) },
     { title: "Model, thinking and sampling", icon: "gauge", slash: "/model", words: "temperature seed engine", run: () => panel(MODEL_PANEL) },
+    ...when(engine.current.value?.mode === "core", {
+      title: "Switch model…",
+      icon: "chip",
+      slash: "/models",
+      words: "serve change load another",
+      run: () => void setTimeout(() => openPopover(MODEL_PANEL)),
+    }),
     ...when(!running && connected.value && session.messages.value.length > 1, {
       title: "Summarize older messages",
       icon: "book",
@@ -100,13 +107,23 @@ function aboutChat({ palette, transfer, wishes }, row) {
 }
 
 /** @param {App} app @returns {Action[]} */
-function everywhere({ theme, transfer }) {
+function everywhere({ engine, notices, theme, transfer }) {
   const dark = theme.dark.value;
   return [
     { title: `Switch to the ${dark ? "light" : "dark"} theme`, icon: dark ? "sun" : "moon", words: "toggle theme colours", run: () => theme.toggle() },
     { title: "Import chats", icon: "upload", slash: "/import", words: "chatgpt open webui file", run: () => transfer.pick() },
     { title: "Export all chats", icon: "download", words: "backup zip save download", run: () => transfer.exportAll() },
     { title: "Keyboard shortcuts", icon: "terminal", slash: "/keys", words: "help", run: () => (location.hash = placeHref("settings", "shortcuts")) },
+    ...when(engine.current.value?.login, {
+      title: "Log out of this browser",
+      icon: "leave",
+      slash: "/logout",
+      words: "sign out",
+      run: async () => {
+        const failure = await logOut();
+        if (failure) notices.add(failure);
+      },
+    }),
     { title: "Reload the page", icon: "retry", slash: "/reload", run: () => location.reload() },
   ];
 }

@@ -1,7 +1,10 @@
 /** @import { MessageModel } from "../state/message.js" */
 
-import { html, useSignal } from "../lib.js";
+import { html, useComputed, useSignal } from "../lib.js";
+import { otherWriter } from "../state/models_writer.js";
+import { turnReceipt } from "../state/turn_receipt.js";
 import { answerEnd } from "../text/message_words.js";
+import { shortName } from "../text/models_words.js";
 import { useApp } from "./context.js";
 import { CopyAnswer, markdownOf } from "./copy_answer.js";
 import { Icon } from "./icons.js";
@@ -10,12 +13,13 @@ import { Siblings } from "./siblings.js";
 
 /** What follows an answer that does not grow any more. @param {{steps: readonly MessageModel[]}} props */
 export function AnswerFoot({ steps }) {
-  const { client, connected } = useApp();
+  const { client, connected, session } = useApp();
   const open = useSignal(false);
   const [first, last] = /** @type {[MessageModel, MessageModel]} */ ([steps[0], steps.at(-1)]);
-  const receipt = last.receipt.value;
+  const turn = turnReceipt(steps);
   const end = answerEnd(last.status.value, last.error.value);
-  const cut = receipt?.finish_reason === "length" && last.status.value === "done";
+  const writer = useComputed(() => otherWriter(session.tree.path.value, steps));
+  const cut = last.receipt.value?.finish_reason === "length" && last.status.value === "done";
   return html`
     ${end && html`<p class=${`end ${last.status.value === "error" ? "end--bad" : ""}`}>${end}</p>`}
     ${cut && html`<p class="end">The answer reached the length limit.</p>`}
@@ -33,13 +37,14 @@ export function AnswerFoot({ steps }) {
       >
         <${Icon} name="branch" />Branch
       </button>
-      ${receipt &&
+      ${turn &&
       html`<button type="button" class="action" aria-expanded=${open.value} onClick=${() => (open.value = !open.value)}>
         <${Icon} name="receipt" />Details
       </button>`}
-      ${receipt?.resumed ? html`<span class="message__note">The engine restarted; the answer went on.</span>` : null}
+      ${writer.value && html`<span class="message__note" data-testid="writer">Written by <b>${shortName(writer.value)}</b></span>`}
+      ${turn?.receipt.resumed ? html`<span class="message__note">The engine restarted; the answer went on.</span>` : null}
     </div>
-    ${receipt && open.value && html`<${Receipt} receipt=${receipt} />`}
+    ${turn && open.value && html`<${Receipt} turn=${turn} />`}
   `;
 }
 

@@ -6,7 +6,8 @@ import { Composer } from "./composer.js";
 import { AppContext } from "./context.js";
 import { COMPOSER, focusOn } from "./focus.js";
 import { NoticeList } from "./notice_list.js";
-import { PaletteDialog } from "./palette/palette.js";
+import { Opening } from "./opening.js";
+import { PaletteDialog } from "./palette/door.js";
 import { Sidebar } from "./sidebar.js";
 import { Thread } from "./thread.js";
 import { TopBar } from "./top_bar.js";
@@ -26,6 +27,7 @@ export function Page({ app }) {
         <${TopBar} />
         <main class="main">
           <${Banner} />
+          ${chatting && html`<${Opening} />`}
           ${chatting ? html`<${Thread} />` : html`<${OtherView} />`}
           <${NoticeList} />
           ${chatting && session.view.value !== "missing" && html`<${Composer} />`}

@@ -25,7 +25,7 @@ export function ApprovalCard({ model }) {
   const id = useId();
   /** The arguments as the person wrote them anew; null as long as they are the model's. */
   const draft = useSignal(/** @type {string | null} */ (null));
-  const { words, icon } = toolWords(call);
+  const { words, icon, subject } = toolWords(call);
   useEffect(() => announcer.say(`Permission needed: ${words}. ${call.question ?? ""}`), [call.call_id]);
   const form = editable(call);
   const edited = draft.value === null ? null : form.encode(draft.value);
@@ -49,7 +49,11 @@ export function ApprovalCard({ model }) {
     onKeyDown=${onKeyDown}
   >
     <h2 class="call__ask" id=${id}>
-      <${Icon} name=${icon} /><span>${words}?</span><kbd aria-hidden="true">${keyNames.approval}</kbd>
+      <${Icon} name=${icon} />
+      <span class="call__asked">
+        ${words}?${call.preview?.kind === "diff" && html`${" "}<code dir="auto">${subject}</code>`}
+      </span>
+      <kbd aria-hidden="true">${keyNames.approval}</kbd>
     </h2>
     ${call.question && html`<p class="call__question">${call.question}</p>`}
     ${draft.value === null

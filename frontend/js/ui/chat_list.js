@@ -8,15 +8,25 @@ import { Icon } from "./icons.js";
 import { SearchHits } from "./search_hits.js";
 
 export function ChatList() {
-  const { chats } = useApp();
+  const { chats, engine } = useApp();
+  if (!chats.known.value) return html`<${Unknown} gone=${engine.reachable.value === false} />`;
   const groups = chats.groups.value;
   const archived = chats.archived.value;
-  const none = groups.length === 0 && archived.length === 0 && chats.known.value;
+  const none = groups.length === 0 && archived.length === 0;
   return html`<div class="chats">
     ${groups.map((group) => html`<${ChatGroup} key=${group.title} group=${group} />`)}
     ${archived.length > 0 && html`<${Archived} rows=${archived} open=${chats.filter.value !== ""} />`}
     ${none && html`<p class="chats__none">${emptyWords(chats.filter.value)}</p>`}
     <${SearchHits} />
+  </div>`;
+}
+
+/** @param {{gone: boolean}} props  gone: there is no Fireside to tell the chats */
+function Unknown({ gone }) {
+  if (gone) return html`<div class="chats"><p class="chats__none">Your chats are listed as soon as Fireside is back.</p></div>`;
+  return html`<div class="chats" role="status" data-testid="chats-loading">
+    <span class="visually-hidden">Loading the chats…</span>
+    <div class="chats__bones"><span class="bone"></span><span class="bone"></span><span class="bone bone--short"></span></div>
   </div>`;
 }
 

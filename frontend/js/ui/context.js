@@ -1,14 +1,17 @@
 /** @import { EngineStatus } from "../net/engine_status.js" */
 /** @import { Announcer } from "../dom/announcer.js" */
+/** @import { LocalModel } from "../net/models_api.js" */
 /** @import { Painter } from "../dom/painter.js" */
 /** @import { Attaching } from "../state/attaching.js" */
 /** @import { Client } from "../state/client.js" */
 /** @import { ChatSettings } from "../state/chat_settings.js" */
 /** @import { Chats } from "../state/chats.js" */
 /** @import { Drafts } from "../state/drafts.js" */
+/** @import { ModelSwitch } from "../state/models_switch.js" */
 /** @import { Notices } from "../state/notices.js" */
 /** @import { Outbox } from "../state/outbox.js" */
 /** @import { Palette } from "../state/palette.js" */
+/** @import { Rendering } from "../state/rendering.js" */
 /** @import { Router } from "../state/router.js" */
 /** @import { Search } from "../state/search.js" */
 /** @import { Session } from "../state/session.js" */
@@ -16,6 +19,7 @@
 /** @import { Transfer } from "../state/transfer.js" */
 /** @import { Wishes } from "../state/wishes.js" */
 /** @import { Drawer } from "./drawer.js" */
+/** @import { Listing } from "../state/settings_listing.js" */
 /** @import { Signal } from "../lib.js" */
 
 import { createContext, useContext } from "../lib.js";
@@ -33,10 +37,13 @@ import { createContext, useContext } from "../lib.js";
  * @property {Drafts} drafts
  * @property {Drawer} drawer
  * @property {EngineStatus} engine
+ * @property {Listing<LocalModel[]>} library  the models on this machine
+ * @property {ModelSwitch} modelSwitch
  * @property {Notices} notices
  * @property {Outbox} outbox
  * @property {Painter} painter
  * @property {Palette} palette
+ * @property {Rendering} rendering
  * @property {Router} router
  * @property {Search} search
  * @property {Session} session

@@ -2,23 +2,22 @@
 
 import { html, useRef, useSignal } from "../lib.js";
 import { plainText } from "../dom/plain_text.js";
-import { CopyButton } from "./copy_button.js";
+import { CopyButton, copyAndTell } from "./copy_button.js";
 import { useApp } from "./context.js";
-import { copyText } from "../dom/clipboard.js";
 import { Icon } from "./icons.js";
 
 /** Copies what an answer says, without its thoughts and calls. @param {{steps: readonly MessageModel[]}} props */
 export function CopyAnswer({ steps }) {
-  const { announcer } = useApp();
+  const app = useApp();
   const open = useSignal(false);
   const opener = useRef(/** @type {HTMLButtonElement | null} */ (null));
   const close = () => {
     open.value = false;
     opener.current?.focus();
   };
-  const copy = async (/** @type {string} */ text) => {
+  const copy = (/** @type {string} */ text) => {
     close();
-    announcer.say((await copyText(text)) ? "Copied" : "The browser did not allow copying");
+    return copyAndTell(app, text);
   };
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !open.value) return;
@@ -29,7 +28,7 @@ export function CopyAnswer({ steps }) {
     if (!(event.relatedTarget instanceof Node && event.currentTarget.contains(event.relatedTarget))) open.value = false;
   };
   return html`<span class="copy-answer" onKeyDown=${onKeyDown} onFocusOut=${onFocusOut}>
-    <${CopyButton} text=${() => markdownOf(steps)} />
+    <${CopyButton} label="Copy message" text=${() => markdownOf(steps)} />
     <button
       type="button"
       class="action action--icon"

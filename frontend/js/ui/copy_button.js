@@ -5,16 +5,30 @@ import { Icon } from "./icons.js";
 
 const SHOWN_MS = 2_000;
 
-/** @param {{text: () => string, brief?: boolean}} props  brief: the icon alone */
-export function CopyButton({ text, brief = false }) {
-  const { announcer } = useApp();
+/**
+ * Copies something, and says so in its place and to screen readers.
+ *
+ * @param {{text: () => string, label: string, words?: string}} props  words: beside the icon, "" for the icon alone
+ */
+export function CopyButton({ text, label, words = "Copy" }) {
+  const app = useApp();
   const copied = useSignal(false);
   const copy = async () => {
-    copied.value = await copyText(text());
-    announcer.say(copied.value ? "Copied" : "The browser did not allow copying");
+    copied.value = await copyAndTell(app, text());
     setTimeout(() => (copied.value = false), SHOWN_MS);
   };
-  return html`<button type="button" class="action" aria-label="Copy message" onClick=${copy}>
-    <${Icon} name=${copied.value ? "check" : "copy"} />${!brief && (copied.value ? "Copied" : "Copy")}
+  return html`<button type="button" class="action" aria-label=${label} title=${label} onClick=${copy}>
+    <${Icon} name=${copied.value ? "check" : "copy"} />${words && (copied.value ? "Copied" : words)}
   </button>`;
+}
+
+/**
+ * @param {{announcer: import("../dom/announcer.js").Announcer}} app
+ * @param {string} text
+ * @returns {Promise<boolean>} whether the browser took it
+ */
+export async function copyAndTell({ announcer }, text) {
+  const copied = await copyText(text);
+  announcer.say(copied ? "Copied" : "The browser did not allow copying");
+  return copied;
 }

@@ -8,7 +8,10 @@ import { count } from "../text/format.js";
 import { Sampling } from "./chat/sampling.js";
 import { Thinking } from "./chat/thinking.js";
 import { useApp } from "./context.js";
+import { lazy } from "./lazy.js";
 import { usePopover } from "./popover.js";
+
+const ModelPicker = lazy(async () => (await import("./models/picker.js")).ModelPicker, { quiet: true });
 
 /** @param {{id: string}} props */
 export function EnginePanel({ id }) {
@@ -17,21 +20,28 @@ export function EnginePanel({ id }) {
   const words = engineWords(engine.current.value, engine.reachable.value);
   return html`<div id=${id} popover="auto" class="panel panel--tall panel--wide" role="dialog" aria-label="Model" onBeforeToggle=${watch}>
     <h2>${words.label}</h2>
+    <${About} />
+    ${open.value && engine.current.value?.mode === "core" && html`<${ModelPicker} />`}
     <${Facts} />
     ${open.value && router.view.value === "chat" && html`<${Thinking} /><${Sampling} />`}
   </div>`;
+}
+
+function About() {
+  const { engine } = useApp();
+  const status = engine.reachable.value === false ? null : engine.current.value;
+  const note = status?.engine.phase === "ready" && status.engine.model?.note;
+  return html`${status && html`<p>${status.engine.detail}</p>`}
+    ${note && html`<p>${note}</p>`}`;
 }
 
 function Facts() {
   const { engine, session } = useApp();
   const status = engine.reachable.value === false ? null : engine.current.value;
   const receipt = session.messages.value.findLast((message) => message.receipt.value)?.receipt.value;
-  const note = status?.engine.phase === "ready" && status.engine.model?.note;
-  return html`${status && html`<p>${status.engine.detail}</p>`}
-    ${note && html`<p>${note}</p>`}
-    <dl class="facts">
-      ${(status ? facts(status, receipt) : []).map(([term, value]) => html`<dt key=${term}>${term}</dt><dd>${value}</dd>`)}
-    </dl>`;
+  return html`<dl class="facts">
+    ${(status ? facts(status, receipt) : []).map(([term, value]) => html`<dt key=${term}>${term}</dt><dd>${value}</dd>`)}
+  </dl>`;
 }
 
 /**
@@ -45,7 +55,7 @@ function facts({ engine, mode, version }, receipt) {
   const lines = [
     ["Model", engine.phase !== "ready" && model?.name],
     ["Context", model?.context_window && `${count(model.context_window)} tokens`],
-    ["Loaded", engineWords({ engine, mode, version, epoch: "" }, true).detail],
+    ["Loaded", engineWords({ engine }, true).detail],
     ["Answering", engine.phase === "ready" && count(engine.rows)],
     ["Queued", engine.queued > 0 && count(engine.queued)],
     ["Last answer", lastAnswerWords(receipt)],

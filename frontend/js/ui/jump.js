@@ -1,18 +1,20 @@
-/** @import { ScrollFollower } from "../dom/scroll_follower.js" */
 /** @import { Signal } from "../lib.js" */
+/** @import { Panes } from "./thread_scroll.js" */
 
 import { useRef, useSignalEffect } from "../lib.js";
 import { useApp } from "./context.js";
+import { messagesOf } from "./thread_part.js";
 
 const SHOWN_MS = 2_500;
+/** Frames to wait for the texts around it, which move it when they come. */
+const PATIENCE = 90;
 
 /**
  * Brings the message that was looked for into view, once its chat and its branch are shown.
  *
- * @param {{current: HTMLElement | null}} box
- * @param {Signal<ScrollFollower | null>} follower
+ * @param {Signal<Panes | null>} scrolling
  */
-export function useJump(box, follower) {
+export function useJump(scrolling) {
   const { search, session, wishes } = useApp();
   const asked = useRef("");
   useSignalEffect(() => {
@@ -27,23 +29,38 @@ export function useJump(box, follower) {
     }
     asked.current = "";
     search.target.value = null;
+    const show = () => {
+      const parts = session.parts.peek();
+      const index = parts.findIndex((part) => messagesOf(part).some(({ id }) => id === target.message_id));
+      const panes = scrolling.peek();
+      if (!panes || index < 0) return;
+      panes.follower.leave();
+      panes.view.reveal(index);
+      approach(panes.box, parts[index]?.key ?? "", target.message_id, PATIENCE);
+    };
     // The thread is drawn after the state has changed.
-    const show = () => point(box.current, target.message_id, follower.peek());
     if (shown) requestAnimationFrame(() => requestAnimationFrame(show));
   });
 }
 
 /**
- * @param {HTMLElement | null} box
+ * @param {HTMLElement} box
+ * @param {string} key  of the message's row
  * @param {string} id
- * @param {ScrollFollower | null} follower
+ * @param {number} patience  in frames
  */
-function point(box, id, follower) {
+function approach(box, key, id, patience) {
+  const row = box.querySelector(`[data-key="${CSS.escape(key)}"]`);
   const name = CSS.escape(id);
-  const element = box?.querySelector(`[data-step-id="${name}"], [data-message-id="${name}"]`);
-  if (!(element instanceof HTMLElement)) return;
-  follower?.leave();
-  element.scrollIntoView({ block: "center" });
+  const element = row?.querySelector(`[data-step-id="${name}"], [data-message-id="${name}"]`) ?? row;
+  element?.scrollIntoView({ block: "center" });
+  const ready = row && !box.querySelector("[data-raw]");
+  if (!ready && patience > 0) requestAnimationFrame(() => approach(box, key, id, patience - 1));
+  else if (element instanceof HTMLElement) point(element);
+}
+
+/** @param {HTMLElement} element */
+function point(element) {
   element.classList.add("found");
   element.tabIndex = -1;
   element.focus({ preventScroll: true });

@@ -27,7 +27,7 @@ export function Prompt({ model }) {
       ? html`<${PromptEditor} model=${model} onEnd=${() => (editing.value = false)} />`
       : html`<div class="message__row">
           <div class="message__acts">
-            <${CopyButton} text=${() => model.text} brief />
+            <${CopyButton} label="Copy message" words="" text=${() => model.text} />
             <${EditButton} onEdit=${() => (editing.value = true)} />
           </div>
           <div class="bubble">

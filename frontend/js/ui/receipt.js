@@ -1,11 +1,11 @@
-/** @import { Receipt as ReceiptValue } from "../protocol.d.ts" */
+/** @import { TurnReceipt } from "../state/turn_receipt.js" */
 
 import { html } from "../lib.js";
 import { receiptLines } from "../text/message_words.js";
 
-/** What the answer cost and how it was made. @param {{receipt: ReceiptValue}} props */
-export function Receipt({ receipt }) {
+/** What the turn cost and how it was made. @param {{turn: TurnReceipt}} props */
+export function Receipt({ turn }) {
   return html`<dl class="facts receipt" aria-label="Receipt" data-testid="receipt">
-    ${receiptLines(receipt).map(([term, value]) => html`<div key=${term}><dt>${term}</dt><dd>${value}</dd></div>`)}
+    ${receiptLines(turn).map(([term, value]) => html`<div key=${term}><dt>${term}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 }

@@ -8,10 +8,10 @@ import { Icon } from "./icons.js";
 import { viewTitle } from "./views.js";
 
 export function TopBar() {
-  const { drawer, router, session, title } = useApp();
+  const { chatSettings, drawer, router, session, title } = useApp();
   const other = viewTitle(router.view.value);
   const fresh = session.temporary.value ? "Temporary chat" : "New chat";
-  const unnamed = session.view.value === "missing" ? "Chat not found" : fresh;
+  const unnamed = { missing: "Chat not found", opening: "Chat", new: fresh, open: fresh }[session.view.value];
   return html`<header class="top">
     ${drawer.narrow.value &&
     html`<button
@@ -26,6 +26,7 @@ export function TopBar() {
     </button>`}
     <h1 class="top__title" dir="auto">${other || title.value || unnamed}</h1>
     ${!other && session.temporary.value && html`<${TemporaryBadge} />`}
+    ${!other && chatSettings.current.value.read_only && html`<${ReadOnlyBadge} />`}
     ${!other && html`<${ContextMeter} />`}
     <${EnginePill} />
     ${!other && html`<${ChatPanel} />`}
@@ -33,7 +34,13 @@ export function TopBar() {
 }
 
 function TemporaryBadge() {
-  return html`<span class="badge" title="Not in the list, not on the disk">
+  return html`<span class="badge" role="img" aria-label="Temporary" title="Not in the list, not on the disk">
     <${Icon} name="hidden" /><span>Temporary</span>
+  </span>`;
+}
+
+function ReadOnlyBadge() {
+  return html`<span class="badge" role="img" aria-label="Read-only" title="What would ask you first is blocked in this chat">
+    <${Icon} name="lock" /><span>Read-only</span>
   </span>`;
 }

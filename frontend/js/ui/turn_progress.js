@@ -10,7 +10,7 @@ import { Meter } from "./meter.js";
 
 /** What a running answer waits for; nothing while its text flows. @param {{model: MessageModel}} props */
 export function TurnProgress({ model }) {
-  const { connected, session } = useApp();
+  const { connected, engine, session } = useApp();
   model.version.value;
   const progress = model.progress.value;
   if (!connected.value) return html`<${Line} phase="disconnected" text="Waiting for Fireside to come back" />`;
@@ -18,6 +18,9 @@ export function TurnProgress({ model }) {
   // Text, reasoning and tools show by themselves that something happens.
   const shows = model.blocks.length > 0 || model.reasoning.value !== "" || model.tools.value.length > 0;
   if (!progress && shows) return null;
+  if ((!progress || progress.phase === "waiting") && engine.current.value?.engine.phase === "switching") {
+    return html`<${Line} phase="switching" text="Another model is being started. It answers as soon as it is ready."><${Loading} /><//>`;
+  }
   return html`<${Line} phase=${progress?.phase ?? "waiting"} text=${waitingFor(progress)}>
     ${progress?.phase === "prefill" && html`<${Prefill} progress=${progress} />`}
     ${progress?.phase === "loading" && html`<${Loading} />`}

@@ -2,13 +2,17 @@ import { html } from "../lib.js";
 import { placeHref } from "../state/router.js";
 import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
-import { MemoryView } from "./memory/view.js";
-import { SettingsView } from "./settings/view.js";
-import { StatusView } from "./status/view.js";
+import { lazy } from "./lazy.js";
+
+const MemoryView = lazy(async () => (await import("./memory/view.js")).MemoryView);
+const ModelsView = lazy(async () => (await import("./models/view.js")).ModelsView);
+const StatusView = lazy(async () => (await import("./status/view.js")).StatusView);
+const SettingsView = lazy(async () => (await import("./settings/view.js")).SettingsView);
 
 /** What there is beside the chats, in the order of the sidebar. */
 export const VIEWS = /** @type {const} */ ([
   { view: "memory", label: "Memory", icon: "book", Component: MemoryView },
+  { view: "models", label: "Models", icon: "chip", Component: ModelsView },
   { view: "status", label: "Status", icon: "gauge", Component: StatusView },
   { view: "settings", label: "Settings", icon: "sliders", Component: SettingsView },
 ]);
@@ -18,12 +22,14 @@ export function ViewLinks() {
   const { drawer, router } = useApp();
   return html`<ul class="views">
     ${VIEWS.map(
-      ({ view, label, icon }) =>
+      ({ view, label, icon, Component }) =>
         html`<li key=${view}>
           <a
             class="views__link"
             href=${placeHref(view)}
             aria-current=${router.view.value === view ? "page" : undefined}
+            onPointerEnter=${Component.load}
+            onFocus=${Component.load}
             onClick=${() => drawer.close()}
           >
             <${Icon} name=${icon} />${label}

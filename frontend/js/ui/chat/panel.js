@@ -3,14 +3,14 @@ import { settingsWords } from "../../text/chat_words.js";
 import { useApp } from "../context.js";
 import { CHAT_PANEL, MODEL_PANEL } from "../focus.js";
 import { Icon } from "../icons.js";
+import { lazy } from "../lazy.js";
 import { usePopover } from "../popover.js";
-import { ChatInstructions } from "./instructions.js";
-import { PresetPart } from "./preset_part.js";
-import { ToolsPart } from "./tools_part.js";
+
+const Parts = lazy(async () => (await import("./panel_parts.js")).PanelParts, { quiet: true });
 
 /** The button for what holds in this chat alone, and its panel. */
 export function ChatPanel() {
-  const { chatSettings, session } = useApp();
+  const { chatSettings } = useApp();
   const { open, watch } = usePopover();
   const words = settingsWords(chatSettings.current.value);
   return html`<button
@@ -34,9 +34,7 @@ export function ChatPanel() {
       ${open.value &&
       html`<h2>This chat</h2>
         <p>What is set here holds from the next answer on, in this chat alone.</p>
-        <${PresetPart} />
-        <${ChatInstructions} key=${session.id.value} />
-        <${ToolsPart} />
+        <${Parts} />
         <${Files} />
         <p class="panel__part">
           <button type="button" class="action" popovertarget=${MODEL_PANEL}><${Icon} name="gauge" />Thinking and sampling</button>

@@ -3,8 +3,8 @@
 import { html } from "../../lib.js";
 import { listHref, newHref, proposalsHref } from "../../state/memory_place.js";
 import { several } from "../../text/memory_words.js";
+import { CopyButton } from "../copy_button.js";
 import { Back } from "./back.js";
-import { Copy } from "./copy.js";
 import { GitNote } from "./git_note.js";
 
 /** What the memory is, where it lies, and how it grows. @param {{memory: Memory}} props */
@@ -28,7 +28,7 @@ export function About({ memory }) {
     </p>
     <div class="about__root">
       <code>${root}</code>
-      <${Copy} label="Copy the folder’s path" text=${() => root} />
+      <${CopyButton} label="Copy the folder’s path" words="" text=${() => root} />
     </div>
     <p class="about__faint">
       Plain Markdown in a git repository on this machine. In Obsidian choose “Open folder as vault” and take this

@@ -7,10 +7,10 @@ import { dropUnsaved, unsavedOf } from "../../state/memory_edit.js";
 import { listHref } from "../../state/memory_place.js";
 import { ago, exactly, folderOf, wordCount } from "../../text/memory_words.js";
 import { useApp } from "../context.js";
+import { CopyButton } from "../copy_button.js";
 import { Icon } from "../icons.js";
 import { ArticleAside } from "./article_aside.js";
 import { Back } from "./back.js";
-import { Copy } from "./copy.js";
 import { GitNote } from "./git_note.js";
 import { useHeading, useLostFocus } from "./place_focus.js";
 import { MemoryProposal, useSeen } from "./proposal_review.js";
@@ -78,7 +78,7 @@ function Acts({ memory, page, onEdit, onHistory }) {
     ${memory.writable.value &&
     html`<button type="button" class="action" data-act="edit" onClick=${onEdit}><${Icon} name="edit" />Edit</button>`}
     <button type="button" class="action" data-act="history" onClick=${onHistory}><${Icon} name="undo" />History</button>
-    <${Copy} label="Copy as Markdown" words="Copy" text=${() => page.text} />
+    <${CopyButton} label="Copy as Markdown" text=${() => page.text} />
     ${memory.writable.value &&
     html`<button type="button" class="action" disabled=${busy.value} onClick=${remove}>
       <${Icon} name="trash" />Delete

@@ -1,8 +1,8 @@
 /** @import { ArticleEdit } from "../../state/memory_edit.js" */
 
 import { html, useLayoutEffect, useRef } from "../../lib.js";
+import { CopyButton } from "../copy_button.js";
 import { Diff } from "../diff.js";
-import { Copy } from "./copy.js";
 
 /**
  * Somebody else has changed the article since: what saving would do to it now, and the ways to decide.
@@ -27,7 +27,7 @@ export function ConflictBox({ edit, onOverwrite }) {
       <button type="button" class="button" disabled=${edit.busy.value} onClick=${() => edit.takeTheirs()}>
         ${gone ? "Drop mine" : "Take theirs, drop mine"}
       </button>
-      <${Copy} label="Copy what you have written" words="Copy mine" text=${() => edit.text.peek()} />
+      <${CopyButton} label="Copy mine: what you have written" words="Copy mine" text=${() => edit.text.peek()} />
     </div>
     <p class="conflict__hint">
       ${gone ? "" : "Their version stays in the history whatever you choose. "}

@@ -6,6 +6,7 @@ import { pieces } from "../../dom/snippet.js";
 import { href, placeHref } from "../../state/router.js";
 import { KINDS, matches } from "../../text/palette_words.js";
 import { actionsOf } from "../actions.js";
+import { SECTIONS as MODELS } from "../models/sections.js";
 import { SECTIONS } from "../settings/view.js";
 import { VIEWS } from "../views.js";
 
@@ -70,8 +71,16 @@ function placeRows(query) {
     note: "Settings",
     run: () => go(placeHref("settings", place)),
   }));
+  /** @type {Row[]} */
+  const models = MODELS.map(({ place, title }) => ({
+    key: `models-${place}`,
+    icon: "chip",
+    title,
+    note: "Models",
+    run: () => go(placeHref("models", place)),
+  }));
   if (!query) return views;
-  return [...views, ...sections].filter(({ title, note = "" }) => matches(`${title} ${note}`, query));
+  return [...views, ...models, ...sections].filter(({ title, note = "" }) => matches(`${title} ${note}`, query));
 }
 
 /** @param {App} app @param {Hit} hit @param {number} number @returns {Row} */

@@ -1,5 +1,6 @@
 import { html } from "../../lib.js";
 import { useApp } from "../context.js";
+import { CopyButton } from "../copy_button.js";
 
 export function About() {
   const { engine } = useApp();
@@ -12,12 +13,17 @@ export function About() {
       <dd dir="auto">${status?.engine.model?.name ?? "None yet"}${status?.mode === "upstream" && ", on another server"}</dd>
       <dt>This page’s address</dt>
       <dd><code>${location.origin}</code></dd>
+      ${status?.home &&
+      html`<dt>Data folder</dt>
+        <dd>
+          <code>${status.home}</code>
+          <${CopyButton} label="Copy the folder’s path" text=${() => status.home} />
+        </dd>`}
     </dl>
     <section class="set__part" aria-labelledby="data">
       <h3 id="data">Where your data lives</h3>
       <p>
-        On the machine that runs Fireside, in one folder: <code>~/.fireside</code>, or what <code>FIRESIDE_HOME</code> says.
-        Nothing is sent anywhere but what you asked to be searched, fetched or downloaded.
+        On the machine that runs Fireside, in its data folder, which <code>FIRESIDE_HOME</code> can put elsewhere. Nothing is sent anywhere but what you asked to be searched, fetched or downloaded.
       </p>
       <dl class="pairlist">
         <dt><code>fireside.db</code></dt><dd>Chats, rules, presets and instructions</dd>

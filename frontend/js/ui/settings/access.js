@@ -1,8 +1,9 @@
 import { html, useSignal } from "../../lib.js";
 import { SNIPPETS } from "../../text/snippets.js";
 import { useApp } from "../context.js";
+import { CopyButton } from "../copy_button.js";
 import { Choices } from "./fields.js";
-import { CopyText, Snippet } from "./parts.js";
+import { Snippet } from "./parts.js";
 
 /** The addresses for other programs, and what to paste into them. */
 export function Access() {
@@ -15,9 +16,9 @@ export function Access() {
     <h3 id="access">Use Fireside from other programs</h3>
     <dl class="pairlist">
       <dt>OpenAI clients</dt>
-      <dd><code>${base}/v1</code><${CopyText} text=${() => `${base}/v1`} label="the base URL for OpenAI clients" /></dd>
+      <dd><code>${base}/v1</code><${CopyButton} text=${() => `${base}/v1`} label="Copy the base URL for OpenAI clients" /></dd>
       <dt>Anthropic clients</dt>
-      <dd><code>${base}</code><${CopyText} text=${() => base} label="the base URL for Anthropic clients" /></dd>
+      <dd><code>${base}</code><${CopyButton} text=${() => base} label="Copy the base URL for Anthropic clients" /></dd>
     </dl>
     <${Choices} legend="What to paste" value=${which} options=${SNIPPETS.map(({ id, name }) => /** @type {const} */ ([id, name]))} />
     ${shown && html`<${Snippet} text=${shown.text({ base, model, key: "YOUR_KEY" })} label=${`the text for ${shown.name}`} />`}

@@ -3,6 +3,7 @@
 
 import { html, useMemo, useSignal } from "../../lib.js";
 import { createKey, deleteKey, readKeys } from "../../net/settings_api.js";
+import { logOut } from "../../state/login.js";
 import { FieldError, FormState } from "../../state/settings_form.js";
 import { keyWords } from "../../text/settings_words.js";
 import { useApp } from "../context.js";
@@ -32,7 +33,22 @@ export function Keys() {
         <${NewKey} listing=${listing} />
       `}
     <//>
+    <${ThisBrowser} />
     <${Access} />`;
+}
+
+/** The way out of a session that was opened with a link or a key. */
+function ThisBrowser() {
+  const { engine } = useApp();
+  const error = useSignal("");
+  if (!engine.current.value?.login) return null;
+  const leave = async () => (error.value = await logOut());
+  return html`<section class="set__part" aria-labelledby="this-browser">
+    <h3 id="this-browser">This browser</h3>
+    <p>It is logged in until you log out, for ninety days. What you have typed here and not sent goes with the login.</p>
+    <div class="save"><button type="button" class="button" onClick=${leave}>Log out</button></div>
+    ${error.value && html`<p class="field__error" role="alert">${error.value}</p>`}
+  </section>`;
 }
 
 /** @param {{info: KeyInfo, listing: Listing<KeyList>}} props */

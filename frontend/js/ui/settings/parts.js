@@ -2,13 +2,11 @@
 /** @import { IconName } from "../icons.js" */
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from "../../lib.js";
-import { copyText } from "../../dom/clipboard.js";
 import { Listing } from "../../state/settings_listing.js";
 import { codePieces } from "../../text/settings_words.js";
 import { useApp } from "../context.js";
+import { CopyButton } from "../copy_button.js";
 import { Icon } from "../icons.js";
-
-const COPIED_MS = 2_000;
 
 /**
  * What is read when a section opens, and again when Fireside comes back after it could not be read.
@@ -138,24 +136,10 @@ export function opener(name) {
   return buttons.find((button) => button.getAttribute("aria-label") === `Edit: ${name}`) ?? add;
 }
 
-/** @param {{text: () => string, label: string}} props  label: what is copied */
-export function CopyText({ text, label }) {
-  const { announcer } = useApp();
-  const copied = useSignal(false);
-  const copy = async () => {
-    copied.value = await copyText(text());
-    announcer.say(copied.value ? "Copied" : "The browser did not allow copying");
-    setTimeout(() => (copied.value = false), COPIED_MS);
-  };
-  return html`<button type="button" class="action" aria-label=${`Copy ${label}`} onClick=${copy}>
-    <${Icon} name=${copied.value ? "check" : "copy"} />${copied.value ? "Copied" : "Copy"}
-  </button>`;
-}
-
 /** Text of several lines as it has to be typed, with a button that copies it. @param {{text: string, label: string}} props */
 export function Snippet({ text, label }) {
   return html`<div class="snippet" role="region" aria-label=${label}>
     <pre tabindex="0"><code>${text}</code></pre>
-    <${CopyText} text=${() => text} label=${label} />
+    <${CopyButton} text=${() => text} label=${`Copy ${label}`} />
   </div>`;
 }

@@ -1,6 +1,6 @@
 import { html, useLayoutEffect, useRef } from "../../lib.js";
-import { placeHref } from "../../state/router.js";
 import { useApp } from "../context.js";
+import { Sections } from "../sections.js";
 import { About } from "./about.js";
 import { Appearance } from "./appearance.js";
 import { Approvals } from "./approvals.js";
@@ -30,30 +30,11 @@ export function SettingsView() {
   useLayoutEffect(() => view.current?.scrollTo(0, 0), [open]);
   return html`<section class="view" aria-label="Settings" ref=${view}>
     <div class="settings">
-      <${Sections} open=${open.place} />
+      <${Sections} view="settings" label="Sections of the settings" sections=${SECTIONS} open=${open.place} />
       <div class="set">
         <h2>${open.title}</h2>
         <${open.Component} key=${open.place} />
       </div>
     </div>
   </section>`;
-}
-
-/** @param {{open: string}} props */
-function Sections({ open }) {
-  const nav = useRef(/** @type {HTMLElement | null} */ (null));
-  useLayoutEffect(() => {
-    // On a narrow window the row of sections is scrolled sideways.
-    const current = nav.current?.querySelector("[aria-current]")?.parentElement;
-    if (nav.current && current) nav.current.scrollLeft = current.offsetLeft - nav.current.offsetLeft - 40;
-  }, [open]);
-  return html`<nav class="sections" aria-label="Sections of the settings" ref=${nav}>
-    <ul>
-      ${SECTIONS.map(
-        ({ place, title }) => html`<li key=${place}>
-          <a href=${placeHref("settings", place)} aria-current=${place === open ? "page" : undefined}>${title}</a>
-        </li>`,
-      )}
-    </ul>
-  </nav>`;
 }

@@ -14,6 +14,8 @@ const MEANINGS = {
   preparing: "The model’s files are made ready; this happens once.",
   loading: "Requests are refused until the model is in memory.",
   warming: "The model is in memory and takes its first steps.",
+  switching: "Requests wait for the new model.",
+  idle: "Nobody has asked it for a while, so its memory was given back. The next message loads it.",
   restarting: "The engine ended and is started again. Answers that were under way go on where they were.",
   failed: "Nothing can be answered until that is put right and Fireside is started again.",
   stopping: "Answers under way are brought to an end.",

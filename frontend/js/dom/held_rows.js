@@ -1,0 +1,48 @@
+const MOST = 20;
+
+/**
+ * Rows that must stay in the document wherever the reader scrolls: what has the focus, what is selected, and what was
+ * opened or changed by hand lately, which would be closed when it comes back.
+ */
+export class HeldRows {
+  #column;
+  /** @type {string[]} keys, the newest last */
+  #touched = [];
+
+  /** @param {HTMLElement} column  its children are the rows, each with its `data-key` */
+  constructor(column) {
+    this.#column = column;
+    // Before anybody acts on it, which may take what was clicked out of the document.
+    column.addEventListener("click", this.#onTouch, { capture: true });
+    column.addEventListener("keydown", this.#onTouch, { capture: true });
+  }
+
+  stop() {
+    this.#column.removeEventListener("click", this.#onTouch, { capture: true });
+    this.#column.removeEventListener("keydown", this.#onTouch, { capture: true });
+  }
+
+  clear() {
+    this.#touched = [];
+  }
+
+  /** @returns {Set<string>} */
+  keys() {
+    const selection = document.getSelection();
+    const ends = selection?.isCollapsed === false ? [selection.anchorNode, selection.focusNode] : [];
+    const held = [document.activeElement, ...ends].map((node) => this.#keyOf(node));
+    return new Set([...this.#touched, ...held.filter((key) => key !== "")]);
+  }
+
+  #onTouch = (/** @type {Event} */ event) => {
+    const key = this.#keyOf(/** @type {Node} */ (event.target));
+    if (key) this.#touched = [...this.#touched.filter((other) => other !== key), key].slice(-MOST);
+  };
+
+  /** @param {Node | null} node */
+  #keyOf(node) {
+    const element = node instanceof Element ? node : node?.parentElement;
+    if (!element || !this.#column.contains(element)) return "";
+    return element.closest("[data-key]")?.getAttribute("data-key") ?? "";
+  }
+}
