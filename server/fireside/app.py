@@ -233,7 +233,7 @@ def _hub(config: ServeConfig, host: ModelHost | None, changed: Callable[[], None
         # While they load, too.
         serving=lambda: frozenset(source.id for source in host.in_use) if host else frozenset(),
         in_use=lambda: frozenset(source.path for source in host.in_use) if host else frozenset(),
-        orphans=lambda: orphaned_files(ssd, ()),
+        orphans=partial(orphaned_files, ssd),
         changed=changed,
     )
 

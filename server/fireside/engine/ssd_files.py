@@ -29,16 +29,17 @@ def model_of(path: Path) -> str | None:
         return None
 
 
-def orphaned_files(folder: Path, known: Collection[str]) -> list[tuple[Path, int]]:
+def orphaned_files(folder: Path, going: Collection[Path] = ()) -> list[tuple[Path, int]]:
     """The files of models that are gone, with their sizes in bytes.
 
     Args:
         folder: of the tier; need not be there.
-        known: folders of models that are not gone, whatever the disk says.
+        going: folders of models that are about to be removed.
     """
+    leaving = {str(path) for path in going}
     found: list[tuple[Path, int]] = []
     for path in folder.glob("*.safetensors"):
         model = model_of(path) if _NAME.fullmatch(path.name) else None
-        if model is not None and model not in known and not Path(model).exists():
+        if model is not None and (model in leaving or not Path(model).exists()):
             found.append((path, path.stat().st_size))
     return found

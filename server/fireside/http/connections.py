@@ -1,10 +1,10 @@
 """Hypercorn, but a client that has closed its end gives its socket back at once.
 
-When nothing more comes from a client, Hypercorn's `TCPServer` waits for all tasks of the connection before it
-closes the socket. One of them is the timer of idle connections, so that everybody who asks once and leaves
-would hold a descriptor for `keep_alive_timeout`; another sleeps between two pings to a WebSocket, so that each
-page that is open when Fireside stops would make it wait for `graceful_timeout`. Hypercorn has no setting for
-that, and no way to hand it another `TCPServer`: what it is told here, it is told by the names
+When nothing more comes from a client, Hypercorn's `TCPServer` waits for all tasks of the connection before
+it closes the socket. One of them is the timer of idle connections, so that everybody who asks once and leaves
+would hold a descriptor for `keep_alive_timeout`; another sleeps between two pings to a WebSocket, so that
+each page that is open when Fireside stops would make it wait for `graceful_timeout`. Hypercorn has no setting
+for that, and no way to hand it another `TCPServer`: what it is told here, it is told by the names
 `hypercorn.asyncio.run.TCPServer`, `TCPServer._read_data`, `TCPServer.idle_task` and `WorkerContext.sleep`.
 """
 

@@ -20,8 +20,8 @@ from fireside.catalog.hub.cache_layout import PARTIAL, RepoFolder
 from fireside.catalog.hub.errors import DownloadConflict
 from fireside.catalog.hub.names import is_commit
 
-Orphans = Callable[[], list[tuple[Path, int]]]
-"""Files of the prompt caches on disk whose models are gone, with their bytes."""
+Orphans = Callable[[Collection[Path]], list[tuple[Path, int]]]
+"""Files of the prompt caches on disk whose models are gone or in these folders, with their bytes."""
 
 
 class Leftover(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ class Surroundings:
         in_use: folders of models that a core has loaded.
         live: the repositories of downloads that go on or wait to; nothing of them is touched.
         building: folders of conversions that go on or wait to.
-        orphans: finds the files of the caches on disk whose models are gone.
+        orphans: finds the files of the caches on disk that no model needs any more.
     """
 
     cache: Path
@@ -97,7 +97,7 @@ class Surroundings:
     in_use: frozenset[Path] = frozenset()
     live: frozenset[str] = frozenset()
     building: frozenset[Path] = frozenset()
-    orphans: Orphans = list
+    orphans: Orphans = lambda _going: []
 
 
 def plan(around: Surroundings, *, force: bool = False) -> GcPlan:
@@ -108,18 +108,20 @@ def plan(around: Surroundings, *, force: bool = False) -> GcPlan:
     """
     superseded: list[Superseded] = []
     partials: list[Leftover] = []
+    going: list[Path] = []
     for folder in _repositories(around.cache):
         if folder.repo_id in around.live:
             continue
         partials += _partials(folder)
         if (found := _superseded(folder, around.in_use, force)) is not None:
             superseded.append(found)
+            going += [folder.snapshots / commit for commit in found.prune_snapshots]
     building = [
         Leftover(str(path), converted.size(path))
         for path in converted.unfinished(around.models)
         if path not in around.building
     ]
-    ssd = [Leftover(str(path), size) for path, size in sorted(around.orphans())]
+    ssd = [Leftover(str(path), size) for path, size in sorted(around.orphans(going))]
     leftovers = (*partials, *building, *ssd)
     total = sum(each.reclaim_bytes for each in superseded) + sum(each.bytes for each in leftovers)
     made = GcPlan(superseded, partials, building, ssd, total)
