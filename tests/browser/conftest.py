@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
-from browser.pages import NOTES, Scripted
+from browser.pages import KEY, NAME, NOTES, Scripted
 from support.browser import WINDOW, opened
 from support.chat import stop_all
 from support.server import Server, prepared_home, serving
@@ -34,7 +34,9 @@ def playwright() -> Iterator[Playwright]:
 
 @pytest.fixture(scope="session")
 def browser(playwright: Playwright, chromium_options: dict[str, Any]) -> Iterator[Browser]:
-    chromium = playwright.chromium.launch(**chromium_options)
+    mapped = f"--host-resolver-rules=MAP {NAME} 127.0.0.1"
+    options = {**chromium_options, "args": [*chromium_options["args"], mapped]}
+    chromium = playwright.chromium.launch(**options)
     yield chromium
     chromium.close()
 
@@ -84,6 +86,14 @@ def agent(server: Server, scripted: Scripted, tmp_path_factory: pytest.TempPathF
     home = prepared_home(tmp_path_factory.mktemp("agent"), server.home)
     with serving(home, "--upstream", scripted.upstream.base_url) as running:
         yield running.wait_ready()
+
+
+@pytest.fixture(scope="session")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that wants a key, and may be reached by a name as from elsewhere."""
+    home = tmp_path_factory.mktemp("locked")
+    with serving(home, "--upstream", "http://127.0.0.1:9", "--api-key", KEY, "--allow-host", NAME) as running:
+        yield running
 
 
 @pytest.fixture

@@ -21,6 +21,23 @@ from support.server import Server
 
 T = TypeVar("T")
 
+GARDEN = """---
+tags: [plan]
+---
+# Garden plan
+
+The east bed gets [[Tomatoes]], the shade is from the [[Plum tree|old tree]]; not the [[Leek trial]].
+
+## Beds
+
+Two. `[[no link]]`
+
+## To buy
+
+Compost.
+"""
+"""An article that links, and is linked to by its heading."""
+
 
 class Memory:
     """The memory of a running Fireside, as other programs see it on the disk."""
@@ -42,6 +59,14 @@ class Memory:
         done(self._vault.init())
         for name, text in articles.items():
             self.write(name, text)
+
+    def keep(self, folder: Path) -> Path:
+        """A copy of the memory in `folder`, for `put_back`: quicker than to write it again."""
+        return shutil.copytree(self.root, folder)
+
+    def put_back(self, kept: Path) -> None:
+        self.clear()
+        shutil.copytree(kept, self.root)
 
     def write(self, name: str, text: str) -> None:
         done(self._vault.write(name, text, f"Edit {name}"))

@@ -16,6 +16,9 @@ from agent.scripted import serving as serving_app
 from support.server import Server
 
 TITLE = "Tides"
+NAME = "hearth.test"
+"""A name that leads the browser to this machine as if it were another one."""
+KEY = "first-key-0123456789abcdef"
 MODEL = {
     "id": "scripted-1",
     "context_window": 32_768,

@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from agent.scripted import call_chunks, reasoning_chunk
@@ -243,9 +242,8 @@ def test_a_hit_on_another_branch_brings_that_branch_back(
     expect(answers(page).first.get_by_test_id("siblings")).to_contain_text("1 / 2")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_calls_and_questions_fit_a_phone(
-    agent: Server, scripted: Scripted, notes: Path, browser: Browser, scheme: str
+    agent: Server, scripted: Scripted, notes: Path, browser: Browser
 ) -> None:
     word = "x" * 400
     scripted.answer(
@@ -254,7 +252,7 @@ def test_calls_and_questions_fit_a_phone(
         [*call_chunks("edit", {"path": "notes.txt", "old_text": "06:12", "new_text": word})],
         ["Done."],
     )
-    with opened(browser, viewport={"width": 360, "height": 720}, color_scheme=scheme) as page:
+    with opened(browser, viewport={"width": 360, "height": 720}) as page:
 
         def expect_fit() -> None:
             sizes = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")

@@ -99,7 +99,6 @@ def test_a_person_works_with_tools_through_reloads_and_deaths(
             is_denied_another(page, home / "workspace" / "made")
             os.kill(first.process.pid, signal.SIGKILL)
         with serving(home) as second:
-            second.wait_ready()
             page.goto(f"{second.url}/#/chat/{session_id}")
             edits_and_undoes(page, notes)
             second.kill_core()

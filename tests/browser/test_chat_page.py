@@ -3,13 +3,13 @@
 import itertools
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from playwright.sync_api import Browser, Locator, Page, Playwright, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser.pages import new_chat
 from support.browser import PROFILE, opened
-from support.chat import LONG, stop_all
+from support.chat import LONG
 from support.server import Server, serving
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -45,20 +45,6 @@ def ask(page: Page, text: str) -> Locator:
 
 def stop(page: Page) -> None:
     page.get_by_role("button", name="Stop").click()
-
-
-def test_the_default_model_answers_and_the_answer_stays_after_a_reload(
-    default_server: Server, page: Page
-) -> None:
-    question = "What is the capital of France?"
-    page.goto(default_server.url)
-    answer = ask(page, question)
-    expect(answer).to_contain_text("Paris")
-    expect(page.get_by_role("link", name=question).first).to_be_visible()
-    page.reload()
-    expect(answers(page).first).to_contain_text("Paris")
-    expect(asked(page)).to_have_count(1)
-    stop_all(default_server)
 
 
 def test_stop_keeps_what_was_said(server: Server, page: Page) -> None:
@@ -179,41 +165,8 @@ def test_eight_tabs_chat_at_once(server: Server, browser: Browser) -> None:
     context.close()
 
 
-def test_a_dying_engine_is_shown_and_the_answer_goes_on(dying: Server, browser: Browser) -> None:
-    with opened(browser) as page:
-        page.goto(dying.url)
-        send(page, LONG)
-        expect(answers(page).locator(".block").first).to_contain_text("1, 2, 3")
-        dying.kill_core()
-        expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "restarting")
-        expect(page.get_by_test_id("engine-pill")).to_have_attribute("data-phase", "ready", timeout=60_000)
-        before = answers(page).first.inner_text()
-        expect(answers(page).first).not_to_have_text(before, timeout=60_000)
-        stop(page)
-        expect_status(answers(page).first, "aborted")
-
-
-def test_the_page_is_installable(
-    server: Server, playwright: Playwright, chromium_options: dict[str, Any], tmp_path: Path
-) -> None:
-    # A context of Playwright's is incognito, where nothing can be installed; so a profile on disk.
-    context = playwright.chromium.launch_persistent_context(str(tmp_path), **chromium_options)
-    tab = context.pages[0]
-    tab.goto(server.url)
-    tab.evaluate("navigator.serviceWorker.ready.then(() => true)")
-    session = context.new_cdp_session(tab)
-    assert session.send("Page.getInstallabilityErrors") == {"installabilityErrors": []}
-    assert session.send("Page.getAppManifest")["errors"] == []
-    context.close()
-
-
-def test_the_page_shows_the_model_loading_then_answers_and_opens_even_without_a_server(
-    home: Path, browser: Browser
-) -> None:
-    with (
-        serving(home) as server,
-        opened(browser, offline_is_fine=True, service_workers="allow") as page,
-    ):
+def test_the_page_shows_the_model_loading_and_then_answers(home: Path, browser: Browser) -> None:
+    with serving(home) as server, opened(browser) as page:
         page.goto(server.url)
         pill = page.get_by_test_id("engine-pill")
         expect(pill).to_be_visible()
@@ -221,24 +174,6 @@ def test_the_page_shows_the_model_loading_then_answers_and_opens_even_without_a_
         send(page, QUESTION)
         expect(answers(page).first).to_contain_text(ANSWER, timeout=60_000)
         expect(pill).to_have_attribute("data-phase", "ready")
-        page.evaluate("navigator.serviceWorker.ready.then(() => true)")
-        page.reload()
-        server.stop()
-        page.reload()
-        expect(page.get_by_role("textbox", name="Message Fireside")).to_be_visible()
-        expect(pill).to_have_attribute("data-phase", "unreachable")
-        kept = page.evaluate(_CACHED_PATHS)
-    assert kept
-    assert not [path for path in kept if re.match(r"/(api|v1|ws|health|stats)", path)]
-
-
-_CACHED_PATHS = """
-    async () => {
-        const caches_ = await Promise.all((await caches.keys()).map((name) => caches.open(name)));
-        const requests = await Promise.all(caches_.map((cache) => cache.keys()));
-        return requests.flat().map((request) => new URL(request.url).pathname);
-    }
-"""
 
 
 def test_nothing_overflows_in_any_size_or_theme(server: Server, fresh: Page) -> None:

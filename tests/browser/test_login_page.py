@@ -6,22 +6,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect
+from playwright.sync_api import Browser, Page, expect
 
-from support.server import COMMAND, Server, serving
-
-KEY = "first-key-0123456789abcdef"
-NAME = "hearth.test"
-
-
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    home = tmp_path_factory.mktemp("locked")
-    with serving(home, "--upstream", "http://127.0.0.1:9", "--api-key", KEY, "--allow-host", NAME) as server:
-        yield server
+from browser.pages import KEY, NAME
+from support.server import COMMAND, Server
 
 
 @contextmanager
@@ -63,10 +53,9 @@ def test_a_key_logs_in_and_a_wrong_one_does_not(locked: Server, visitor: Page) -
     visitor.get_by_label("API key").fill(KEY)
     visitor.get_by_role("button", name="Log in").click()
     expect(visitor.get_by_role("textbox", name="Message Fireside")).to_be_visible()
-    visitor.wait_for_timeout(300)
-    assert "/login" not in visitor.url
     visitor.reload()
     expect(visitor.get_by_role("textbox", name="Message Fireside")).to_be_visible()
+    assert "/login" not in visitor.url
     visitor.evaluate("fetch('/logout', {method: 'POST'}).then(() => location.reload())")
     visitor.wait_for_url(re.compile("/login$"))
 
@@ -85,16 +74,11 @@ def test_a_link_logs_in_once(locked: Server, visitor: Page, browser: Browser) ->
 
 
 def test_over_plain_http_from_elsewhere_the_page_says_why_it_cannot_be_installed(
-    locked: Server, playwright: Playwright, chromium_options: dict[str, Any]
+    locked: Server, visitor: Page
 ) -> None:
-    mapped = f"--host-resolver-rules=MAP {NAME} 127.0.0.1"
-    options = {**chromium_options, "args": [*chromium_options["args"], mapped]}
-    chromium = playwright.chromium.launch(**options)
-    with visiting(chromium) as page:
-        page.goto(link_of(locked.home).replace("127.0.0.1", NAME))
-        expect(page.get_by_text("does not install it as an app")).to_be_visible()
-        with page.expect_popup() as opening:
-            page.get_by_role("link", name="How to get https").click()
-        expect(opening.value.get_by_role("heading", level=1)).to_have_text(re.compile("phone"))
-        expect(opening.value.get_by_text("tailscale serve --bg 8080")).to_be_visible()
-    chromium.close()
+    visitor.goto(link_of(locked.home).replace("127.0.0.1", NAME))
+    expect(visitor.get_by_text("does not install it as an app")).to_be_visible()
+    with visitor.expect_popup() as opening:
+        visitor.get_by_role("link", name="How to get https").click()
+    expect(opening.value.get_by_role("heading", level=1)).to_have_text(re.compile("phone"))
+    expect(opening.value.get_by_text("tailscale serve --bg 8080")).to_be_visible()

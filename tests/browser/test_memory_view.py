@@ -6,36 +6,28 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from browser.memory_pages import Memory, diff, editor, reading, rows, shown
+from browser.memory_pages import GARDEN, Memory, diff, editor, reading, rows, shown
 from browser.pages import Scripted, answers, ask, new_chat
 from support.server import Server
 
-GARDEN = """---
-tags: [plan]
----
-# Garden plan
 
-The east bed gets [[Tomatoes]], the shade is from the [[Plum tree|old tree]]; not the [[Leek trial]].
-
-## Beds
-
-Two. `[[no link]]`
-
-## To buy
-
-Compost.
-"""
-
-
-@pytest.fixture
-def memory(agent: Server) -> Iterator[Memory]:
+@pytest.fixture(scope="module")
+def kept(agent: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Memory(agent)
     made.begin(**{"Tomatoes": "Red. See [[Garden/Plan#To buy]].\n", "Garden/Plan": GARDEN})
     made.write("Plum tree", "---\naliases: [Old plum]\n---\n# The plum tree\n\nIn the [[Garden plan]].\n")
+    return made.keep(tmp_path_factory.mktemp("memory") / "kept")
+
+
+@pytest.fixture
+def memory(agent: Server, kept: Path) -> Iterator[Memory]:
+    made = Memory(agent)
+    made.put_back(kept)
     yield made
     made.clear()
 

@@ -12,20 +12,24 @@ WITHOUT_WORKER = "Service Worker registration blocked by Playwright"
 
 
 @contextmanager
-def opened(browser: Browser, *, offline_is_fine: bool = False, **options: Any) -> Iterator[Page]:
+def opened(
+    browser: Browser, *, offline_is_fine: bool = False, refusals_are_fine: bool = False, **options: Any
+) -> Iterator[Page]:
     """A page in a profile of its own; complaints of the page or its policy fail the test.
 
     Unless `options` allow it there is no service worker: it would read each file of the page once more.
 
     Args:
         offline_is_fine: the browser's own words about a server that is not there do not count.
+        refusals_are_fine: nor do those about an answer with an error status.
     """
     complaints: list[str] = []
 
     def on_console(message: ConsoleMessage) -> None:
         gone = "net::ERR_" in message.text or "WebSocket connection" in message.text
-        blocked = message.text == WITHOUT_WORKER
-        if message.type in ("error", "warning") and not blocked and not (offline_is_fine and gone):
+        refused = "responded with a status of" in message.text
+        fine = (offline_is_fine and gone) or (refusals_are_fine and refused) or message.text == WITHOUT_WORKER
+        if message.type in ("error", "warning") and not fine:
             complaints.append(message.text)
 
     context = browser.new_context(**{**PROFILE, **options})
