@@ -4,6 +4,8 @@
 PYTHON ?= python3
 PROFILE ?=
 ARGS ?=
+# Tests wait for servers to start more than they compute. A file stays in one process, and the browser's come last.
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 SETUP = $(PYTHON) scripts/setup.py $(if $(PROFILE),--profile $(PROFILE))
 
 .PHONY: setup run tools test lint format docs requirements
@@ -17,7 +19,7 @@ run: setup
 
 test:
 	@$(SETUP) --test
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m pytest $(PARALLEL) $(ARGS)
 
 # The same tools without a browser.
 tools:

@@ -50,7 +50,7 @@ async def test_an_answer_is_text_then_an_end(provider: Provider, upstream: Upstr
     ]
     assert isinstance(events[-1], AnswerEnd)
     assert upstream.requests[0] == {
-        "model": "scripted-1",
+        "model": "default",
         "messages": QUESTION.messages,
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -118,8 +118,12 @@ async def test_a_server_of_another_kind_is_named(provider: Provider, upstream: U
 
 async def test_a_server_without_a_model_is_named(provider: Provider, upstream: Upstream) -> None:
     upstream.models = {"data": []}
-    with pytest.raises(ProviderError, match="lists no model"):
+    with pytest.raises(ModelLoadingError):
         await provider.model_info()
+    other = Provider(upstream.base_url, "secret", own_server=False, patience=Patience(retries_after=()))
+    with pytest.raises(ProviderError, match="lists no model"):
+        await other.model_info()
+    await other.close()
 
 
 async def test_nobody_listening_is_named_with_the_address() -> None:

@@ -66,7 +66,8 @@ class HostedModel:
     def __init__(self, source: ModelSource, around: Surroundings) -> None:
         self.source = source
         self.board = StatusBoard()
-        self.board.update(model=ModelInfo(id=source.id, name=source.name, note=source.note))
+        model = ModelInfo(id=source.id, name=source.name, note=source.note)
+        self.board.update(phase="importing", detail="Starting the engine", model=model)
         self.flushing = Flushing()
         self.engine: Engine | None = None
         self.served: Served | ServedEmbedder | None = None
