@@ -47,7 +47,7 @@ def uncached(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def small(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A cache that holds the prompts of two or three requests."""
     home = prepared_home(tmp_path_factory.mktemp("small"), server.home)
-    with serving(home, "--prompt-cache", "4MB") as running:
+    with serving(home, "--prompt-cache", "4MB", "--ssd-cache", "off") as running:
         yield running.wait_ready()
 
 

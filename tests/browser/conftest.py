@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from browser.pages import KEY, NAME, NOTES, Scripted
 from support.browser import WINDOW, opened
 from support.chat import stop_all
 from support.server import Server, prepared_home, serving
+
+# Another process of the tests may have both cores for some seconds.
+expect.set_options(timeout=15_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -264,7 +264,7 @@ def test_the_tab_key_reaches_everything_in_order_and_shows_where_it_is(
     assert page.locator("[tabindex]:not([tabindex='0']):not([tabindex='-1'])").count() == 0
     names: list[str] = []
     page.get_by_role("button", name="Skip to the message box").focus()
-    for _ in range(60):
+    for _ in range(400):
         at = page.evaluate(FOCUS)
         if at["body"] or (names[1:] and at["name"] == names[0]):
             break

@@ -150,7 +150,7 @@ def test_without_a_network_the_message_is_kept_and_goes_out_later(server: Server
     new_chat(cut, server)
     expect(pill(cut)).to_have_attribute("data-phase", "ready")
     cut.context.set_offline(True)
-    expect(banner(cut)).to_contain_text("Fireside is not running.")
+    expect(banner(cut)).to_contain_text("Fireside is not running.", timeout=30_000)
     expect(banner(cut).locator("code").first).to_have_text("fireside serve")
     send(cut, "Repeat: the gulls are back")
     # The page takes five seconds to be sure that its socket is dead.

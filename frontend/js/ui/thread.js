@@ -29,11 +29,31 @@ export function Thread() {
       aria-label="Conversation"
       tabindex="0"
       aria-busy=${session.view.value === "opening"}
+      onKeyDown=${(/** @type {KeyboardEvent} */ event) => panes && toEitherEnd(event, panes)}
     >
       <div class="thread__column" ref=${column}>${panes && html`<${Conversation} panes=${panes} />`}</div>
     </section>
     ${panes && !panes.follower.atEnd.value && html`<${JumpButton} onJump=${() => panes.follower.jump()} />`}
   </div>`;
+}
+
+/**
+ * The browser's own way there is smooth, and ends too soon where heights along it are still guesses.
+ *
+ * @param {KeyboardEvent} event
+ * @param {Panes} panes
+ */
+function toEitherEnd(event, panes) {
+  if (event.target !== event.currentTarget || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key !== "Home" && event.key !== "End") return;
+  event.preventDefault();
+  if (event.key === "End") {
+    panes.follower.jump();
+    return;
+  }
+  panes.follower.leave();
+  panes.view.reveal(0);
+  panes.box.scrollTop = 0;
 }
 
 /** @param {{panes: Panes}} props */

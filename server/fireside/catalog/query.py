@@ -62,8 +62,8 @@ def find_name(query: str, names: Iterable[str]) -> str:
     if query in known:
         return query
     wanted = query.lower().strip()
-    same = [name for name in known if name.lower() == wanted]
-    last = [name for name in known if _last_part(name) == wanted]
+    same = [name for name in known if wanted and name.lower() == wanted]
+    last = [name for name in known if wanted and _last_part(name) == wanted]
     having = matching(query, known)
     found = same or last or [name for name in having if _parts(query) <= _parts(name)] or having
     if len(found) == 1:

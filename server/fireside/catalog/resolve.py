@@ -65,7 +65,7 @@ def resolve_model(
     """
     if spec is None or spec == MODEL_ID:
         return embedded_model(models_dir)
-    folder = Path(spec).expanduser()
+    folder = _folder(spec)
     if folder.is_dir():
         folder = folder.resolve()
         repository = repository_of(folder)
@@ -82,6 +82,23 @@ def resolve_model(
             return embedded_model(models_dir)
         return _in_folder(Path(found.path), found.repo_id, found.origin)
     return _named(spec, places, models_dir)
+
+
+def _folder(spec: str) -> Path:
+    """The path that is meant, if one is.
+
+    Raises:
+        ModelNotFoundError: no file can have such a name, nor can a model.
+    """
+    folder = Path(spec).expanduser()
+    try:
+        folder.stat()
+    except FileNotFoundError:
+        return folder
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ModelNotFoundError(f"No model and no folder can have that name: {why}.") from error
+    return folder
 
 
 def embedded_model(models_dir: Path) -> ModelSource:
