@@ -209,3 +209,15 @@ def test_a_model_that_nobody_asks_is_stopped_and_comes_back(tmp_path: Path) -> N
         assert [model["id"] for model in server.get("/v1/models")["data"]] == ["pocket"]
         assert ask(server).model == "pocket"
         assert _cores(server) == 1
+
+
+def test_a_model_that_cannot_be_loaded_at_the_start_is_left_for_another(models: Path, tmp_path: Path) -> None:
+    folder = ("--model", str(models / "broken"), "--models-dir", str(models))
+    with serving(tmp_path, *folder) as server:
+        deadline = time.monotonic() + 60
+        while server.get("/api/status")["engine"]["phase"] != "failed":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert serve(server, "small").status_code == 202
+        assert switched(server)["switch"]["state"] == "done"
+        assert ask(server).model == "small"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Literal
 
 import msgspec
@@ -68,6 +68,7 @@ class StatusBoard:
     """Holds the current status; readers wait for the next one."""
 
     def __init__(self) -> None:
+        self._told: Callable[[EngineStatus], None] | None = None
         self._status = EngineStatus()
         self._since = time.monotonic()
         self._changed = asyncio.Event()
@@ -86,6 +87,14 @@ class StatusBoard:
         self._status = status
         self._changed.set()
         self._changed = asyncio.Event()
+        if self._told is not None:
+            self._told(status)
+
+    def tell(self, told: Callable[[EngineStatus], None] | None) -> None:
+        """Call this with the current status and at once with every later one; None: call nobody any more."""
+        self._told = told
+        if told is not None:
+            told(self._status)
 
     async def follow(self) -> AsyncGenerator[EngineStatus, None]:
         """The current status, then every later one, up to `stopping`; a slow reader gets the newest."""

@@ -175,21 +175,30 @@ class ModelHost:
             NotFound: there is no such model here, or several have the name.
             Conflict: a change is under way.
         """
-        if self._shown.switching:
-            raise Conflict("Another model is being started already. Wait for its end.", code="switching")
+        self._refuse_while_switching()
         try:
             source = await self._resolved(name)
         except ModelNotFoundError as error:
             raise NotFound(str(error), code="model_not_found", param="model") from error
-        if self._served is not None and source.id == self._served.id and self.main is not None:
+        if self.main is not None and self.main.id == source.id and not self.main.failed:
             return source
         if (reason := await self._shelf.objection(source.id)) is not None:
             raise Conflict(f"{source.id} does not fit: {reason}", code="does_not_fit", param="model")
+        self._refuse_while_switching()
+        self._shown.tell(source, "draining")
+        self._background(self._switch(source))
+        return source
+
+    def _refuse_while_switching(self) -> None:
         if self._shown.switching:
             raise Conflict("Another model is being started already. Wait for its end.", code="switching")
-        self._shown.tell(source, "draining")
-        self._background(self._beside(source) if self._config.model_pool > 1 else self._instead(source))
-        return source
+
+    async def _switch(self, source: ModelSource) -> None:
+        try:
+            await (self._beside(source) if self._config.model_pool > 1 else self._instead(source))
+        finally:
+            if self._shown.switching:
+                self._shown.tell(source, "failed", "Something in Fireside failed; its log has the details.")
 
     async def _beside(self, source: ModelSource) -> None:
         """A switch within a pool: the model from before goes on answering until the other can, and stays."""
@@ -250,7 +259,7 @@ class ModelHost:
             wanted = await self._names.find(name, served.id, self._sources)
             source = served if wanted == served.id else await self._source(wanted)
         hosted = self._models.get(source.id)
-        if hosted is not None and source.id not in self._loading:
+        if hosted is not None and not hosted.leaving and source.id not in self._loading:
             return hosted
         return await self._loaded(source)
 
@@ -306,6 +315,7 @@ class ModelHost:
             return False
         hosted = self._models[victim]
         log.info("%s makes room for %s", victim, source.id)
+        hosted.leaving = True
         await hosted.drained(_DRAIN_WITHIN_S)
         await self._stop(hosted, _STOPPED)
         return True

@@ -61,6 +61,7 @@ class HostedModel:
         served: what routes ask; None until it is ready for the first time.
         used_at: when somebody last asked for it, on the monotonic clock.
         too_big: whether it failed because the device has no room for it.
+        leaving: whether it is about to be stopped, and is to get no more requests.
     """
 
     def __init__(self, source: ModelSource, around: Surroundings) -> None:
@@ -73,6 +74,7 @@ class HostedModel:
         self.served: Served | ServedEmbedder | None = None
         self.used_at = time.monotonic()
         self.too_big = False
+        self.leaving = False
         self._around = around
         self._metrics = around.metrics.another()
         self._text: TextModel | EmbeddingText | None = None
@@ -81,6 +83,11 @@ class HostedModel:
     @property
     def id(self) -> str:
         return self.source.id
+
+    @property
+    def failed(self) -> bool:
+        """Whether it will never be ready."""
+        return self.board.current.phase == "failed"
 
     @property
     def busy(self) -> bool:

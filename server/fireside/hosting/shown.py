@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
 from typing import Literal
 
 from fireside.catalog.resolve import ModelSource
@@ -25,7 +23,7 @@ class Shown:
     def __init__(self, board: StatusBoard) -> None:
         self.board = board
         self.changing = False
-        self._following: asyncio.Task[None] | None = None
+        self._following: HostedModel | None = None
 
     @property
     def switching(self) -> bool:
@@ -36,12 +34,13 @@ class Shown:
     def follow(self, hosted: HostedModel) -> None:
         """Show this model from now on."""
         self.close()
-        self._following = asyncio.create_task(self._follow(hosted))
+        self._following = hosted
+        hosted.board.tell(self._copy)
 
     def close(self) -> None:
         """Show no model any more."""
         if self._following is not None:
-            self._following.cancel()
+            self._following.board.tell(None)
 
     def tell(self, source: ModelSource, state: SwitchState, error: str | None = None) -> None:
         """Show how far the change to a model is."""
@@ -61,13 +60,9 @@ class Shown:
         if phase == "idle":
             self.board.update(rows=0, queued=0)
 
-    async def _follow(self, hosted: HostedModel) -> None:
-        async with aclosing(hosted.board.follow()) as changes:
-            async for status in changes:
-                if status.phase != "stopping":
-                    self._copy(status)
-
     def _copy(self, status: EngineStatus) -> None:
+        if status.phase == "stopping":
+            return
         shown = {name: getattr(status, name) for name in _COPIED}
         if self.changing and status.phase != "ready":
             shown |= {"phase": "switching", "error": None}
