@@ -5,6 +5,7 @@ PYTHON ?= python3
 PROFILE ?=
 ARGS ?=
 # Tests wait for servers to start more than they compute. A file stays in one process, and the browser's come last.
+# What fails beside another process must pass alone.
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 SETUP = $(PYTHON) scripts/setup.py $(if $(PROFILE),--profile $(PROFILE))
 
@@ -19,7 +20,9 @@ run: setup
 
 test:
 	@$(SETUP) --test
-	@.venv/bin/python -m pytest $(PARALLEL) $(ARGS)
+	@.venv/bin/python -m pytest $(PARALLEL) $(ARGS) || { \
+	  test -n "$(PARALLEL)" && echo "What failed, once more and alone:" && \
+	  .venv/bin/python -m pytest --last-failed --last-failed-no-failures none $(ARGS); }
 
 # The same tools without a browser.
 tools:
