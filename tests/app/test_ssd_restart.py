@@ -46,7 +46,11 @@ def test_the_next_turn_after_a_restart(used: tuple[Path, Answer], server: Server
     messages = [*FIRST, assistant(first.text), CAPITAL]
     with serving(home) as running:
         answer = turn(running.wait_ready(), messages)
-        stats = running.get("/stats")["ssd_cache"]
+        # The tier tells of itself a few times a second.
+        deadline = time.monotonic() + 5
+        while not (stats := running.get("/stats")["ssd_cache"])["restores"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         # The core that dies takes nothing with it that was written, and the next one finds it too.
         running.kill_core()
         running.core_pid()
