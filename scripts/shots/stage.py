@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import httpx
 from playwright.sync_api import Browser, Page, expect
-from quart import Response, request
 
 import fireside
-from agent.scripted import Step, Upstream, create_app
-from agent.scripted import serving as serving_app
+from agent.scripted import Step
+from browser.pages import Scripted
 from shots import content
 from shots.chats import documents, write_articles
 from support.chat import chatting
@@ -28,56 +24,18 @@ ORIGIN = "http://localhost:8080"
 """What the pages believe to be Fireside's address."""
 
 
-class Model:
-    """A model server that answers with what it was told to, on an event loop of its own."""
+class Model(Scripted):
+    """A model server that answers, and names chats, as it was told to."""
 
     def __init__(self) -> None:
         facts = {"id": content.MODEL_ID, "context_window": 32_768, "reasoning": True, "thinking": True}
         defaults = {"temperature": 0.6, "top_p": 0.95, "top_k": 20}
-        self.upstream = Upstream(models={"data": [{**facts, "gen_defaults": defaults}]})
-        self.title = ""
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
-
-    def __enter__(self) -> Model:
-        self._thread.start()
-        if not self._ready.wait(30):
-            raise RuntimeError("the scripted model server did not start within 30 s")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
-        self._loop.close()
+        super().__init__({**facts, "gen_defaults": defaults}, title="")
 
     def says(self, title: str, *scripts: list[Step]) -> None:
+        """What the next chat is called, and what the next requests get."""
         self.title = title
-        self.upstream.scripts = [*scripts, ["Nothing more."]]
-
-    def gate(self) -> tuple[Callable[[], Awaitable[None]], Callable[[], None]]:
-        """A step at which an answer waits, and what lets it go on."""
-        event = asyncio.Event()
-
-        async def wait() -> None:
-            await event.wait()
-
-        return wait, lambda: self._loop.call_soon_threadsafe(event.set) and None
-
-    async def _serve(self) -> None:
-        app = create_app(self.upstream)
-
-        @app.before_request
-        async def give_title() -> Response | None:  # pyright: ignore[reportUnusedFunction]
-            body: Any = await request.get_json() if request.method == "POST" else {}
-            if not str(body.get("messages", [{}])[-1].get("content")).startswith("Write a title"):
-                return None
-            return Response(self.upstream.stream([self.title]), content_type="text/event-stream")
-
-        async with serving_app(app) as self.upstream.port:
-            self._ready.set()
-            await self._stop.wait()
+        self.answer(*scripts)
 
 
 @dataclass

@@ -224,8 +224,6 @@ def _hub(config: ServeConfig, host: ModelHost | None, changed: Callable[[], None
     Args:
         changed: called when models have come or gone.
     """
-    tier = config.ssd_cache
-    ssd = tier.folder or config.home.ssd_cache if tier is not None else config.home.ssd_cache
     return hub_routes.HubSide(
         Downloads(config.home.root / "downloads.db", config.home.models, changed=changed),
         config.home.models,
@@ -233,7 +231,7 @@ def _hub(config: ServeConfig, host: ModelHost | None, changed: Callable[[], None
         # While they load, too.
         serving=lambda: frozenset(source.id for source in host.in_use) if host else frozenset(),
         in_use=lambda: frozenset(source.path for source in host.in_use) if host else frozenset(),
-        orphans=partial(orphaned_files, ssd),
+        orphans=partial(orphaned_files, config.ssd_folder),
         changed=changed,
     )
 

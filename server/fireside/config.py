@@ -136,6 +136,11 @@ class ServeConfig:
     core_command: tuple[str, ...] = (sys.executable, "-P", "-m", "fireside.core")
 
     @property
+    def ssd_folder(self) -> Path:
+        """Where the SSD cache lies, or would if it were on."""
+        return (self.ssd_cache and self.ssd_cache.folder) or self.home.ssd_cache
+
+    @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the public address."""
         if self.unix_socket is not None or self.host == "localhost":

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Self
 
 from playwright.sync_api import Locator, Page, expect
 from quart import Response, request
@@ -32,14 +32,15 @@ NOTES = "# Tides\n\nHigh water is at 06:12.\nLow water is at 12:25.\n"
 class Scripted:
     """A scripted upstream on an event loop of its own: Playwright keeps the main thread's."""
 
-    def __init__(self) -> None:
-        self.upstream = Upstream(models={"data": [MODEL]})
+    def __init__(self, model: dict[str, Any] = MODEL, title: str = TITLE) -> None:
+        self.upstream = Upstream(models={"data": [model]})
+        self.title = title
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),))
 
-    def __enter__(self) -> Scripted:
+    def __enter__(self) -> Self:
         self._thread.start()
         assert self._ready.wait(30)
         return self
@@ -70,7 +71,7 @@ class Scripted:
             body: Any = await request.get_json() if request.method == "POST" else {}
             if not str(body.get("messages", [{}])[-1].get("content")).startswith("Write a title"):
                 return None
-            return Response(self.upstream.stream([TITLE]), content_type="text/event-stream")
+            return Response(self.upstream.stream([self.title]), content_type="text/event-stream")
 
         async with serving_app(app) as self.upstream.port:
             self._ready.set()

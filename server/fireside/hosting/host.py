@@ -62,7 +62,6 @@ class ModelHost:
 
     def __init__(self, config: ServeConfig, board: StatusBoard, shelf: Shelf) -> None:
         self._config = config
-        self._board = board
         self._shelf = shelf
         self._names = Names(shelf.local, config.model_aliases)
         self._log = RequestLog(config.home.logs, texts=config.log_prompts)
@@ -131,7 +130,7 @@ class ModelHost:
         try:
             self._served = await self._resolved(self._config.model)
         except ModelNotFoundError as error:
-            self._board.update(phase="failed", detail="The model cannot be found", error=str(error))
+            self._shown.failed("The model cannot be found", str(error))
             return
         hosted = self._hosted(self._served)
         self._shown.follow(hosted)
@@ -176,10 +175,7 @@ class ModelHost:
             Conflict: a change is under way.
         """
         self._refuse_while_switching()
-        try:
-            source = await self._resolved(name)
-        except ModelNotFoundError as error:
-            raise NotFound(str(error), code="model_not_found", param="model") from error
+        source = await self._source(name)
         if self.main is not None and self.main.id == source.id and not self.main.failed:
             return source
         if (reason := await self._shelf.objection(source.id)) is not None:
@@ -231,7 +227,7 @@ class ModelHost:
                 self._shown.tell(source, "returning", error)
                 gone = await self._serve(before) if before is not None else error
                 if gone is not None:
-                    self._board.update(phase="failed", detail="No model can be loaded", error=gone)
+                    self._shown.failed("No model can be loaded", gone)
                 self._shown.tell(source, "failed", error)
         finally:
             self._shown.changing = False
@@ -263,11 +259,10 @@ class ModelHost:
             return hosted
         return await self._loaded(source)
 
-    async def _source(self, model_id: str) -> ModelSource:
-        if (hosted := self._models.get(model_id)) is not None:
-            return hosted.source
+    async def _source(self, name: str) -> ModelSource:
+        """The model of a name that a request has. Raises NotFound."""
         try:
-            return await self._resolved(model_id)
+            return await self._resolved(name)
         except ModelNotFoundError as error:
             raise NotFound(str(error), code="model_not_found", param="model") from error
 

@@ -256,10 +256,9 @@ def _ssd_settings(config: ServeConfig) -> wire.SsdSettings | None:
     tier = config.ssd_cache
     if tier is None:
         return None
-    folder = tier.folder or config.home.ssd_cache
     return wire.SsdSettings(
-        dir=str(folder),
-        max_bytes=tier.max_bytes or usual_max_bytes(folder),
+        dir=str(config.ssd_folder),
+        max_bytes=tier.max_bytes or usual_max_bytes(config.ssd_folder),
         queue_bytes=tier.queue_bytes,
         demote_idle_s=tier.demote_idle_s,
         verify=tier.verify,

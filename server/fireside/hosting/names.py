@@ -38,6 +38,10 @@ class Names:
         """
         if name in (*SERVED_NAMES, served):
             return served
+        others = list(others)
+        if name in others:
+            # Most requests mean one that runs: no disk has to be looked at for that.
+            return name
         known = list(dict.fromkeys([served, *others, *(model.id for model in await self.local())]))
         if name not in known:
             name = next((to for pattern, to in self.aliases.items() if fnmatch.fnmatch(name, pattern)), name)

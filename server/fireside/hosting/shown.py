@@ -46,6 +46,10 @@ class Shown:
         """Show how far the change to a model is."""
         self.board.update(switch=Switch(to=source.id, name=source.name, state=state, error=error))
 
+    def failed(self, detail: str, error: str) -> None:
+        """There is no model that could be served."""
+        self.board.update(phase="failed", detail=detail, error=error)
+
     def waiting(self, name: str) -> None:
         """The answers of a model are waited for."""
         self._empty("switching", f"Waiting for the last answers of {name}")

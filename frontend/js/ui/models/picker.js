@@ -5,6 +5,7 @@ import { placeHref } from "../../state/router.js";
 import { matches } from "../../text/palette_words.js";
 import { obstacle } from "../../text/models_words.js";
 import { useApp } from "../context.js";
+import { listKeys } from "../list_keys.js";
 import { Loaded } from "../settings/parts.js";
 import { useLibrary, useServed } from "./library.js";
 import { PickOption } from "./pick_option.js";
@@ -71,12 +72,7 @@ function List({ models, served }) {
     Enter: () => take(chosen),
   };
   const move = (/** @type {number} */ to) => (active.value = shown[to]?.repo_id ?? "");
-  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    const act = event.isComposing || event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
-    if (!act) return;
-    event.preventDefault();
-    if (shown.length) act();
-  };
+  const onKeyDown = listKeys(keys, shown.length > 0);
   const type = (/** @type {InputEvent & {currentTarget: HTMLInputElement}} */ { currentTarget }) => {
     typed.value = currentTarget.value;
     active.value = "";

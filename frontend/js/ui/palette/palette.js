@@ -4,6 +4,7 @@ import { html, useComputed, useId, useLayoutEffect, useRef } from "../../lib.js"
 import { statusWords } from "../../text/palette_words.js";
 import { useApp } from "../context.js";
 import { Icon } from "../icons.js";
+import { listKeys } from "../list_keys.js";
 import { groupsOf } from "./rows.js";
 import { Option } from "./option.js";
 
@@ -98,12 +99,7 @@ function Finder() {
     const next = round ? (to + rows.length) % rows.length : Math.min(Math.max(to, 0), end);
     palette.active.value = rows[next]?.key ?? "";
   };
-  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
-    const act = event.isComposing || event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
-    if (!act) return;
-    event.preventDefault();
-    if (rows.length) act();
-  };
+  const onKeyDown = listKeys(keys, rows.length > 0);
   return html`<div class="palette__box">
     <div class="palette__line">
       <${Icon} name="search" />
