@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     gpu = command("gpu", lambda o, s: measure_gpu(s, o.shapes, o.rows, o.seconds, o.within, o.weights))
     gpu.add_argument("--shapes", nargs="+", default=["0.6B", "8B"], choices=SHAPES)
     gpu.add_argument("--rows", type=int, nargs="+", default=[8, 1, 32])
-    gpu.add_argument("--seconds", type=float, default=1.2, help="of one measurement, roughly")
+    gpu.add_argument("--seconds", type=float, default=3.0, help="that each has in a pair, roughly")
     gpu.add_argument("--within", type=float, default=190.0, help="seconds; what does not fit is left out")
     gpu.add_argument("--weights", type=Path, help="where models are written; default: memory if it has room")
     return parser

@@ -12,18 +12,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench.decode import Pairs, Speeds, add_speeds, decode_table, rows_join
+from bench.decode import Speeds, add_speeds, decode_table, rows_join
 from bench.random_models import SHAPES
 from bench.raw import raw_generator
 from bench.report import Table
 from bench.serve import Target
 from bench.servers import Setting, Work, fireside, stats
+from bench.turns import Turns
 
-__all__ = ["SHAPES", "measure_gpu"]
+__all__ = ["SHAPES", "measure_gpu", "random_model", "roomy", "wait_until_warm"]
 
 _JOINERS = 8
 _WARM_WITHIN_S = 60.0
 _ROOM_BYTES = 20 << 30
+_FEWER = 3
+"""Pairs, at most, of all numbers of rows but the first."""
 
 
 def measure_gpu(
@@ -44,12 +47,13 @@ def measure_gpu(
     tables: list[Table] = []
     for number, shape in enumerate(shapes):
         end = time.monotonic() + (deadline - time.monotonic()) / (len(shapes) - number)
-        with _random_model(shape, weights or _roomy()) as folder:
+        with random_model(shape, weights or roomy()) as folder:
             tables += _measure(replace(setting, model=folder), shape, rows, seconds, end)
     return tables
 
 
-def _roomy() -> Path:
+def roomy() -> Path:
+    """A folder with room for a model's weights: in memory if there is room, else on the disk."""
     memory = Path("/dev/shm")
     if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM_BYTES:
         return memory
@@ -57,7 +61,8 @@ def _roomy() -> Path:
 
 
 @contextmanager
-def _random_model(shape: str, where: Path) -> Iterator[Path]:
+def random_model(shape: str, where: Path) -> Iterator[Path]:
+    """A folder with a model of one of `SHAPES`, which is gone afterwards."""
     with tempfile.TemporaryDirectory(dir=where) as scratch:
         folder = Path(scratch) / shape
         begin = time.monotonic()
@@ -80,32 +85,35 @@ def _measure(setting: Setting, shape: str, rows: Sequence[int], seconds: float, 
     with fireside(setting, "--batch", str(max(rows))) as ours:
         _say(f"{shape}: ready after {time.monotonic() - begin:.1f} s")
         begin = time.monotonic()
-        state = _wait_until_warm(ours)
+        state = wait_until_warm(ours)
         warmed = time.monotonic() - begin
         ttft = [1000 * took for took in rows_join(setting, ours, _JOINERS)]
         first.add(state, warmed, *ttft, max(ttft))
         _say(first.markdown())
         with raw_generator(setting.folder, setting.home / "cache") as raw:
-            for count in rows:
-                pairs, speeds = Pairs(Work(setting.name), count, None, ours, raw), Speeds()
-                _measure_rows(pairs, speeds, setting.rounds, seconds, end)
+            for index, count in enumerate(rows):
+                turns, speeds = Turns(Work(setting.name), count, ours, raw), Speeds()
+                rounds = setting.rounds if index == 0 else min(setting.rounds, _FEWER)
+                _measure_rows(turns, speeds, rounds, seconds, end)
                 if speeds.ours:
                     add_speeds(decoding, count, speeds)
                     _say(decoding.markdown())
     return [first, decoding]
 
 
-def _measure_rows(pairs: Pairs, speeds: Speeds, rounds: int, seconds: float, end: float) -> None:
-    if time.monotonic() > end:
-        return
-    pairs.prepare(seconds)
-    for _ in range(rounds):
+def _measure_rows(turns: Turns, speeds: Speeds, rounds: int, seconds: float, end: float) -> None:
+    for number in range(rounds + 1):
         if time.monotonic() > end:
             return
-        pairs.add_to(speeds)
+        ours, raw = turns.measure(seconds)
+        _say(f"{ours:.1f} / {raw:.1f} tok/s")
+        # The first round does not count.
+        if number > 0:
+            speeds.ours.append(ours)
+            speeds.raw.append(raw)
 
 
-def _wait_until_warm(target: Target) -> str:
+def wait_until_warm(target: Target) -> str:
     """Wait for the idle warm-up as `/stats` tells of it; returns what it said last."""
     end = time.monotonic() + _WARM_WITHIN_S
     while True:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import mmap
 import os
 import signal
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +26,7 @@ from fireside.core.blas import load_blas, prepare_blas, wants_blas
 from fireside.core.compiler import has_cxx_compiler, keep_kernels_in
 
 _PREFILL_STEP = 512
+_PROGRESS = struct.Struct("<qq")
 
 
 @dataclass(frozen=True)
@@ -42,19 +46,58 @@ class Order:
     ignore: int | None = None
 
 
+class Progress:
+    """How many tokens an order has made, and whether they are enough, in a file that two processes map."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("r+b") as stream:
+            stream.truncate(_PROGRESS.size)
+            self._map = mmap.mmap(stream.fileno(), _PROGRESS.size)
+
+    @property
+    def tokens(self) -> int:
+        return _PROGRESS.unpack(self._map[:])[0]
+
+    @property
+    def enough(self) -> bool:
+        return bool(_PROGRESS.unpack(self._map[:])[1])
+
+    def tell(self, tokens: int, enough: bool = False) -> None:
+        self._map[:] = _PROGRESS.pack(tokens, enough)
+
+
 @dataclass
 class RawGenerator:
     """The measuring side."""
 
     process: subprocess.Popen[str]
+    progress: Progress
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def decode(self, order: Order) -> float:
         """Tokens a second of all rows together."""
+        self.begin(order)
+        return float(self.answer()["tokens_per_s"])
+
+    def begin(self, order: Order) -> None:
+        """Let it work; `tokens` says how far it is."""
+        self.progress.tell(0)
         self.process.send_signal(signal.SIGCONT)
         assert self.process.stdin is not None
         print(json.dumps(asdict(order)), file=self.process.stdin, flush=True)
-        return float(self.answer()["tokens_per_s"])
+
+    @property
+    def tokens(self) -> int:
+        """Of the present order so far, of all rows."""
+        return self.progress.tokens
+
+    def end(self) -> int:
+        """Break the present order off. Returns how many tokens it had made."""
+        tokens = self.tokens
+        self.progress.tell(tokens, enough=True)
+        self.process.send_signal(signal.SIGCONT)
+        self.answer()
+        return tokens
 
     def answer(self) -> dict[str, Any]:
         """The process's next line; it is stopped after that."""
@@ -69,14 +112,20 @@ class RawGenerator:
 @contextmanager
 def raw_generator(folder: Path, cache: Path) -> Iterator[RawGenerator]:
     """Load a model folder beside a server; `cache` is where the BLAS of its home is kept."""
-    command = [sys.executable, "-m", "bench.raw", str(folder), str(cache)]
+    with tempfile.NamedTemporaryFile() as shared:
+        progress = Progress(Path(shared.name))
+        command = [sys.executable, "-m", "bench.raw", str(folder), str(cache), shared.name]
+        yield from _running(command, progress)
+
+
+def _running(command: list[str], progress: Progress) -> Iterator[RawGenerator]:
     path = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([path, os.environ.get("PYTHONPATH", "")])}
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     )
     try:
-        raw = RawGenerator(process)
+        raw = RawGenerator(process, progress)
         raw.facts = raw.answer()
         yield raw
     finally:
@@ -89,13 +138,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("cache", type=Path)
+    parser.add_argument("progress", type=Path)
     arguments = parser.parse_args()
     cpu = wants_blas()
     choice = prepare_blas(arguments.cache) if cpu else None
     library = load_blas(choice) if choice else None
     if cpu:
         keep_kernels_in(arguments.cache / "kernels")
-    worker = _Worker(arguments.folder, wide=cpu, compiles=not cpu or has_cxx_compiler())
+    progress = Progress(arguments.progress)
+    worker = _Worker(arguments.folder, progress, wide=cpu, compiles=not cpu or has_cxx_compiler())
     threads = None
     if library is not None:
         from fireside.core.blas_threads import choose_threads
@@ -111,16 +162,18 @@ class _Worker:
     """A loaded model.
 
     Args:
+        progress: is told of each step.
         wide: weights as float32, as Fireside runs them on a CPU; else as they are stored.
         compiles: whether MLX may compile kernels while it runs.
     """
 
-    def __init__(self, folder: Path, wide: bool, compiles: bool) -> None:
+    def __init__(self, folder: Path, progress: Progress, wide: bool, compiles: bool) -> None:
         # Here and not above: the BLAS must be in place first.
         import mlx.core as mx
         from mlx_lm import load
         from mlx_lm.utils import dequantize_model
 
+        self._progress = progress
         if not compiles:
             mx.disable_compile()
         self._model: Any
@@ -146,10 +199,12 @@ class _Worker:
             logits_processors=bias,
         )
         generator.insert([self._ids(prompt) for prompt in order.prompts], max_tokens=[order.tokens] * rows)
-        steps = tokens = 0
+        steps = tokens = made = 0
         begin = time.perf_counter()
-        while steps < order.tokens:
+        while steps < order.tokens and not self._progress.enough:
             done = len(generator.next_generated())
+            made += done
+            self._progress.tell(made)
             if steps >= order.skip:
                 tokens += done
             if done == rows:

@@ -52,13 +52,15 @@ class _Found:
 
 def damage(folder: Path, rng: random.Random) -> str | None:
     """Do something to a file of the tier that is there; says what, None where there was no file."""
-    files = [path for path in folder.glob("*.safetensors") if path.stat().st_size > 0]
+    files = list(folder.glob("*.safetensors"))
     if not files:
         return None
     path = rng.choice(files)
     kind = rng.choice(("cut", "grown", "bit", "bit", "swapped"))
     try:
         size = path.stat().st_size
+        if size == 0:
+            return None
         if kind == "cut":
             os.truncate(path, rng.randrange(size))
         elif kind == "grown":
@@ -68,9 +70,9 @@ def damage(folder: Path, rng: random.Random) -> str | None:
             with path.open("r+b") as stream:
                 at = rng.randrange(size)
                 stream.seek(at)
-                [byte] = stream.read(1)
+                byte = stream.read(1) or b"\0"  # cut by another meanwhile
                 stream.seek(at)
-                stream.write(bytes([byte ^ 1 << rng.randrange(8)]))
+                stream.write(bytes([byte[0] ^ 1 << rng.randrange(8)]))
         else:
             _swap(path, rng.choice(files))
     except FileNotFoundError:

@@ -96,7 +96,7 @@ class Child:
 
     def _compare(self, restore: Restore, tokens: Tokens) -> None:
         while not restore.done:
-            restore.advance(patient=True)
+            restore.advance(time.monotonic() + 1.0, patient=True)
         if restore.caches is None:
             return
         expected = self._caches(tokens[: restore.length])
