@@ -244,6 +244,8 @@ class Provider:
         body = question.body(model)
         if self._own_server:
             body["priority"] = "background" if question.background else "interactive"
+            if question.in_memory:
+                body["prompt_cache_retention"] = "in_memory"
         with self._explained():
             return await client.post(
                 "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]

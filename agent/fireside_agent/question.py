@@ -39,6 +39,7 @@ class Question:
         tools: in OpenAI's form.
         thinking: whether it may; None for the model's default.
         background: others' requests go first.
+        in_memory: nothing of it may be put on the disk.
     """
 
     messages: list[ChatMessage]
@@ -46,6 +47,7 @@ class Question:
     sampling: SamplingChoice = field(default_factory=SamplingChoice)
     thinking: bool | None = None
     background: bool = False
+    in_memory: bool = False
 
     def body(self, model: str) -> dict[str, Any]:
         """The JSON of the request."""

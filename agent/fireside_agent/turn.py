@@ -189,6 +189,7 @@ class Turn:
             [_function(spec.name, spec.description, spec.parameters) for spec in self._specs],
             settings.sampling,
             settings.thinking,
+            in_memory=conversation.facts.temporary,
         )
 
     async def _next(self, ended: RunningAnswer) -> RunningAnswer:

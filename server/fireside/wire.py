@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-WIRE_VERSION = 4
+WIRE_VERSION = 5
 MAX_FRAME = 256 * 1024 * 1024
 
 FinishReason = Literal["stop", "length"]
@@ -181,6 +181,8 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     """So many tokens of the prompt begin the next turn's prompt too; 0 where that is not known."""
     thinking: ThinkingBudget | None = None
     grammar: Grammar | None = None
+    in_memory: bool = False
+    """What it leaves in the prompt cache never goes to the disk."""
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain"):

@@ -153,6 +153,7 @@ async def test_a_temporary_chat_never_touches_the_disk(
     await said(client, "whispered-question")
     await said(client, "again")
     assert [m["role"] for m in upstream.requests[-1]["messages"]] == ["system", "user", "assistant", "user"]
+    assert {request["prompt_cache_retention"] for request in upstream.requests} == {"in_memory"}
     await client.send("list_sessions")
     assert (await client.until("sessions"))["sessions"] == []
     await served.agent.close()

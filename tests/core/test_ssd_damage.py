@@ -6,20 +6,23 @@ import errno
 import os
 import random
 import shutil
+import stat
+import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import mlx.nn as nn
+import msgspec
 import pytest
 
-from fireside.core.cache import ssd_folder
-from fireside.core.cache.ssd_folder import Folder, NoRoomError
-from fireside.wire import Sampling, Submit
+from fireside.core.cache import ssd_reader
+from fireside.core.cache.ssd_folder import Folder
+from fireside.core.cache.ssd_layout import FORMAT, Checksum, FileName, header_digest, read_header
 from support import random_models as models
-from support.ssd_bench import KEY, Bench
+from support.ssd_bench import KEY, Bench, files, row
 
-ANSWER = 8
 KNOWN = random.Random(1).choices(range(models.VOCAB), k=200)
 NEXT = [*KNOWN, 5, 6, 7]
 
@@ -41,14 +44,6 @@ def written(model: nn.Module, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(model: nn.Module, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
     return Bench(model, tmp_path_factory.mktemp("none")).finish(row(2, NEXT)).answers[2]
-
-
-def row(number: int, ids: list[int]) -> Submit:
-    return Submit(number, ids, [], ANSWER, [], Sampling())
-
-
-def files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.safetensors"))
 
 
 def flipped(at: int, bit: int = 0) -> Damage:
@@ -89,8 +84,64 @@ DAMAGES: dict[str, Damage] = {
     "the last number": flipped(-1),
     "a number": flipped(-20_000, 7),
     "other tokens": renamed(lambda name: name.replace("-208-", "-207-")),
-    "another digest": renamed(lambda name: name[:-13] + "0" + name[-12:]),
+    "another digest": renamed(lambda name: name[:-13] + ("1" if name[-13] == "0" else "0") + name[-12:]),
 }
+
+
+def written_anew(
+    path: Path, *, numbers: Callable[[bytearray], None] = lambda _: None, checksums: int = -1, **header: Any
+) -> None:
+    """A file with other contents, under a name that fits its header, and with CRCs that fit the numbers."""
+    name = FileName.read(path.name)
+    assert name is not None
+    with path.open("rb") as stream:
+        before, sums = read_header(stream, name, path.stat().st_size)
+        data = bytearray(stream.read())
+    path.unlink()
+    numbers(data)
+    good, at = list[Checksum](), 0
+    for tensor, text in zip(before.tensors, sums, strict=True):
+        crc = zlib.crc32(data[at : at + tensor.nbytes])
+        good.append(replace(Checksum.read(text), crc=crc))
+        at += tensor.nbytes
+    begin = msgspec.structs.replace(before, **header).pack(good[: checksums % (len(good) + 1)])
+    named = FileName(KEY, name.tokens, header_digest(begin))
+    (path.parent / str(named)).write_bytes(begin + data)
+
+
+WRITTEN_OTHERWISE: dict[str, Damage] = {
+    "by another version": lambda path: written_anew(path, format=FORMAT + 1),
+    "for another model": lambda path: written_anew(path, key="f" * 32),
+    "without a checksum": lambda path: written_anew(path, checksums=-2),
+}
+
+
+@pytest.mark.parametrize("damage", WRITTEN_OTHERWISE.values(), ids=list(WRITTEN_OTHERWISE))
+def test_what_was_written_otherwise_is_not_read(
+    damage: Damage, written: Path, model: nn.Module, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tier"
+    shutil.copytree(written, folder)
+    written_anew(files(folder)[0])  # which changes nothing
+    assert Bench(model, folder).finish(row(2, NEXT)).progress(2).from_ssd == len(KNOWN)
+    damage(files(folder)[0])
+    bench = Bench(model, folder).finish(row(2, NEXT))
+    assert (bench.progress(2).from_ssd, bench.tier.state.quarantined) == (0, 1)
+
+
+def test_a_strong_digest_sees_what_a_checksum_does_not(
+    written: Path, expected: list[int], model: nn.Module, tmp_path: Path
+) -> None:
+    def change(data: bytearray) -> None:
+        data[-1] ^= 1
+
+    folder = tmp_path / "tier"
+    shutil.copytree(written, folder)
+    written_anew(files(folder)[0], numbers=change)
+    assert Bench(model, folder).finish(row(2, NEXT)).progress(2).from_ssd == len(KNOWN)
+    bench = Bench(model, folder, verify=True).finish(row(2, NEXT))
+    assert (bench.progress(2).from_ssd, bench.tier.state.quarantined) == (0, 1)
+    assert bench.answers[2] == expected
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
@@ -104,6 +155,7 @@ def test_damage_is_found_and_put_aside(
     assert bench.answers[2] == expected
     assert (bench.progress(2).from_ssd, bench.tier.state.quarantined) == (0, 1)
     assert len(files(folder / "quarantine")) == 1
+    assert stat.S_IMODE((folder / "quarantine").stat().st_mode) == 0o700
     # It is written again, and good.
     bench.drain()
     assert Bench(model, folder).finish(row(3, NEXT)).progress(3).from_ssd == len(NEXT) - 1
@@ -169,9 +221,9 @@ def test_what_is_not_ours_is_left_alone(model: nn.Module, tmp_path: Path) -> Non
 
 
 def test_what_a_killed_core_leaves_is_removed(model: nn.Module, tmp_path: Path) -> None:
-    (tmp_path / ".0.partial").write_bytes(b"half")
-    living, stream = Folder(tmp_path, 1 << 30).create()
-    (tmp_path / ".1.partial").write_bytes(b"half")
+    (tmp_path / f".{'0' * 16}.partial").write_bytes(b"half")
+    living, stream = Folder(tmp_path, 1 << 30).create(5)
+    (tmp_path / f".{'1' * 16}.partial").write_bytes(b"half")
     bench = Bench(model, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [living.name]
     stream.close()
@@ -189,74 +241,61 @@ def test_only_the_latest_damaged_files_are_kept(written: Path, model: nn.Module,
     assert len(files(folder / "quarantine")) == 4
 
 
-class Full:
-    """A disk that takes so many bytes more."""
-
-    def __init__(self, stream: Any, left: int) -> None:
-        self._stream = stream
-        self._left = left
-
-    def write(self, data: memoryview) -> int:
-        if self._left <= 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        count = self._stream.write(data[: self._left])
-        self._left -= count
-        return int(count)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-@pytest.mark.parametrize("left", [0, 1, 1000, 50_000])
-def test_a_full_disk(
-    left: int, expected: list[int], model: nn.Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("when", ["before the start", "after the start"])
+def test_a_damaged_file_that_cannot_be_put_aside(
+    when: str,
+    written: Path,
+    expected: list[int],
+    model: nn.Module,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    create = Folder.create
-
-    def creates(self: Folder) -> tuple[Path, Any]:
-        path, stream = create(self)
-        return path, Full(stream, left)
-
-    bench = Bench(model, tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(Folder, "create", creates)
-        told = bench.finish(row(1, KNOWN)).drain()
-        assert (told.written, told.dropped, told.left) == (0, 1, 0)
-    assert list(tmp_path.iterdir()) == []
-    assert bench.finish(row(2, NEXT)).answers[2] == expected
-    told = bench.drain()  # there is room again
-    assert (told.written, told.dropped) == (2, 0)
-    assert Bench(model, tmp_path).finish(row(3, NEXT)).progress(3).from_ssd == len(NEXT) - 1
-
-
-def test_a_full_disk_costs_other_entries_first(
-    model: nn.Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Bench(model, tmp_path).finish(row(1, KNOWN)).drain()
-    size = files(tmp_path)[0].stat().st_size
-    usage = shutil.disk_usage(tmp_path)
-
-    def nearly_full(_path: Path) -> Any:
-        missing = 2 * size + size // 2 - sum(path.stat().st_size for path in files(tmp_path))
-        return usage._replace(total=20 * size, free=size + missing)
-
-    monkeypatch.setattr(ssd_folder.shutil, "disk_usage", nearly_full)
-    bench = Bench(model, tmp_path)  # whose floor is one file
-    for number in range(2, 5):
-        bench.finish(row(number, [number, *KNOWN]))
-        bench.drain()
-        # What was used before gives way to it, and never the other way round.
-        assert Bench(model, tmp_path).cache.peek("", [number, *KNOWN, 1]) == 201
-        assert len(files(tmp_path)) == 2
-    with pytest.raises(NoRoomError):
-        bench.index.folder.make_room(30 * size, 1e12, lambda _: None)
-
-
-def test_a_folder_that_cannot_be_written_to(expected: list[int], model: nn.Module, tmp_path: Path) -> None:
     folder = tmp_path / "tier"
-    bench = Bench(model, folder)
-    folder.rmdir()
-    folder.write_text("in the way")
-    told = bench.finish(row(1, KNOWN)).drain()
-    assert (told.written, told.dropped) == (0, 1)
+    shutil.copytree(written, folder)
+    damage = flipped(120 if when == "before the start" else -1)
+    bench = Bench(model, folder) if when == "after the start" else None
+    damage(files(folder)[0])
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for name in ("mkdir", "replace", "unlink"):
+        monkeypatch.setattr(Path, name, fails)
+    if bench is None:
+        monkeypatch.setattr(Path, "mkdir", lambda *_, **__: None)
+        bench = Bench(model, folder)
     assert bench.finish(row(2, NEXT)).answers[2] == expected
+    assert (bench.tier.state.quarantined, bench.tier.state.entries) == (1, 0)
+
+
+def test_a_reader_without_memory(
+    written: Path, expected: list[int], model: nn.Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(model, written)
+
+    def fails(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(ssd_reader, "read_tensor", fails)
+    assert bench.finish(row(2, NEXT)).answers[2] == expected
+    assert len(files(written)) == 1
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(
+    written: Path, model: nn.Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tier"
+    shutil.copytree(written, folder)
+    unreadable = folder / files(folder)[0].name.replace("-208-", "-209-")
+    unreadable.write_bytes(b"?")
+    opened = Path.open
+
+    def opens(self: Path, *arguments: Any, **options: Any) -> Any:
+        if self == unreadable:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", opens)
+    bench = Bench(model, folder).finish(row(2, NEXT))
+    assert (bench.progress(2).from_ssd, bench.tier.state.quarantined) == (len(KNOWN), 0)
+    assert unreadable.exists()

@@ -47,7 +47,8 @@ def test_what_the_tier_takes_unasked(
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(ssd.shutil, "disk_usage", lambda _: usage(0, 0, free))
     assert usual_max_bytes(tmp_path / "not" / "there") == expected
-    (tmp_path / "a.safetensors").write_bytes(bytes(1000))
+    (tmp_path / f"{'a' * 32}-64-{'b' * 32}.safetensors").write_bytes(bytes(1000))
+    (tmp_path / "model.safetensors").write_bytes(bytes(5000))  # which is not the tier's
     assert usual_max_bytes(tmp_path) == min(10**10, int(0.05 * (free + 1000)))
 
 

@@ -90,3 +90,13 @@ class Bench:
     def progress(self, row: int) -> wire.RowPrefill:
         """The last that was said of how a row's prompt was read."""
         return [report for report in self.prefill if report.id == row][-1]
+
+
+def row(number: int, ids: list[int]) -> wire.Submit:
+    """A request for eight tokens."""
+    return wire.Submit(number, ids, [], 8, [], wire.Sampling())
+
+
+def files(folder: Path) -> list[Path]:
+    """The finished files of the tier."""
+    return sorted(folder.glob("*.safetensors"))

@@ -76,8 +76,8 @@ class RequestFields(SamplingFields, frozen=True, kw_only=True):
 class AnswerFields(RequestFields, frozen=True, kw_only=True):
     """The fields that OpenAI's routes for text have in common, and ours on both.
 
-    `user`, `metadata`, `safety_identifier`, `prompt_cache_key` and `prompt_cache_retention` have no effect:
-    they are notes of the client to a service that bills and watches; the prompt cache needs no key. Nor have
+    `user`, `metadata`, `safety_identifier` and `prompt_cache_key` have no effect: they are notes of the
+    client to a service that bills and watches; the prompt cache needs no key. Nor have
     mlx_lm.server's `num_draft_tokens`, without a draft model, and `role_mapping`, with a chat template.
     """
 
@@ -91,7 +91,8 @@ class AnswerFields(RequestFields, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
-    prompt_cache_retention: str | None = None
+    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    """`in_memory`: nothing of prompt and answer goes to the SSD cache. OpenAI has had both spellings."""
     num_draft_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     role_mapping: dict[str, Any] | None = None
 
@@ -99,6 +100,11 @@ class AnswerFields(RequestFields, frozen=True, kw_only=True):
     def include_usage(self) -> bool:
         """Whether a stream ends with a chunk for the usage."""
         return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing of it may be put on the disk."""
+        return self.prompt_cache_retention in ("in_memory", "in-memory")
 
     @property
     def answer_tokens(self) -> int | None:

@@ -162,6 +162,7 @@ def _prepared(
         deadline_s=body.deadline_s,
         grammar=constrained.grammar,
         vocabulary=constrained.vocabulary,
+        in_memory=body.in_memory,
     )
     continued = ids[-CONTINUED_TOKENS:]
     # Without a template there is no place for the instruction of a grammar that is not enforced.

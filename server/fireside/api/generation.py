@@ -96,6 +96,7 @@ class ChatTask:
     thinking_budget: int | None = None
     deadline_s: float | None = None
     constraint: Constraint | None = None
+    in_memory: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,7 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         deadline_s=task.deadline_s,
         grammar=_after_thoughts(outcome.grammar, prompt),
         vocabulary=outcome.vocabulary,
+        in_memory=task.in_memory,
     )
     continued = prompt.ids[-CONTINUED_TOKENS:] if task.options.continue_final else ()
     warning = "; ".join(filter(None, (fit.warning, outcome.warning))) or None

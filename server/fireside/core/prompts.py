@@ -103,16 +103,17 @@ class Prompt:
             self.caches, self.cached = found if found else (make_prompt_cache(model), 0)
             self.done = self.cached
 
-    def bring_back(self, model: nn.Module, cache: PromptCache, *, patient: bool) -> None:
+    def bring_back(self, model: nn.Module, cache: PromptCache, until: float, *, patient: bool) -> None:
         """Take over what has come from the disk. What cannot be had is read by the model instead.
 
         Args:
+            until: when to go on with other things, on the clock of `time.monotonic`.
             patient: nothing else is to be done: wait for more for a moment.
         """
         restore = self._restore
         if restore is None:
             return
-        restore.advance(patient)
+        restore.advance(until, patient=patient)
         if restore.caches is not None:
             self.caches = restore.caches
             self.done = self.cached = self.from_ssd = restore.length
@@ -159,4 +160,5 @@ class Prompt:
     def keep(self, cache: PromptCache) -> None:
         """Give a copy of what has been read to the prompt cache."""
         if cache.enabled:
-            cache.put(self.row.namespace, self.tokens[: self.done], clone(self.caches))
+            tokens, caches = self.tokens[: self.done], clone(self.caches)
+            cache.put(self.row.namespace, tokens, caches, in_memory=self.row.in_memory)

@@ -42,7 +42,7 @@ def run(channel: Channel, start: wire.Start, profile: Profile) -> None:
     upkeep = _upkeep(channel, start, loaded, cache)
     channel.send(loaded.ready)
     scheduler = make_scheduler(loaded, cache)
-    _serve(channel, scheduler, _warm_up(start, loaded), _governor(profile, loaded), upkeep)
+    _serve(channel, scheduler, _warm_up(start, loaded, cache), _governor(profile, loaded), upkeep)
 
 
 def _upkeep(channel: Channel, start: wire.Start, loaded: Loaded, cache: PromptCache) -> Upkeep | None:
@@ -74,11 +74,11 @@ def _block() -> int:
     return KVCache.step if mx.cuda.is_available() and mx.default_device() == mx.gpu else 1
 
 
-def _warm_up(start: wire.Start, loaded: Loaded) -> WarmUp | None:
+def _warm_up(start: wire.Start, loaded: Loaded, cache: PromptCache) -> WarmUp | None:
     if loaded.ready.device == "cpu":
         return None
     rows = start.max_rows if loaded.ready.batches else 1
-    return WarmUp(loaded.model, loaded.vocab_size, rows, PREFILL_STEP["gpu"], _block())
+    return WarmUp(loaded.model, loaded.vocab_size, rows, PREFILL_STEP["gpu"], _block(), read=cache.read_anew)
 
 
 def _governor(profile: Profile, loaded: Loaded) -> ThreadGovernor | None:

@@ -1,5 +1,6 @@
 """The rows of a core and the steps that move them on."""
 
+import time
 from collections import deque
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 from mlx_lm.generate import GenerationBatch, generation_stream
 
 from fireside.core.cache.prompt_cache import PromptCache
+from fireside.core.cache.ssd_reader import SLICE_S
 from fireside.core.chunks import SMALLEST, ChunkPlanner
 from fireside.core.decoding import Decoder
 from fireside.core.grammar import GrammarProcessor
@@ -108,10 +110,11 @@ class Scheduler:
         """Read prompts in turn, each with what is left of the budget. Returns how many tokens were read."""
         left, complete = budget, list[Prompt]()
         patient = not len(self._decoder) and all(prompt.restoring for prompt in self._reading)
+        until = time.monotonic() + SLICE_S
         for _ in range(len(self._reading)):
             prompt = self._reading[0]
             if prompt.restoring:
-                prompt.bring_back(self._model, self._cache, patient=patient)
+                prompt.bring_back(self._model, self._cache, until, patient=patient)
                 if not prompt.restoring:
                     report.append(prompt.progress)
             if prompt.restoring:
@@ -119,7 +122,7 @@ class Scheduler:
             elif not prompt.complete:
                 if left <= 0:
                     break
-                left -= prompt.read(self._model, self._cache, left)
+                left -= self._read_part(prompt, left)
                 report.append(prompt.progress)
             self._reading.popleft()
             if prompt.complete:
@@ -130,6 +133,13 @@ class Scheduler:
             self._decoder.join(complete)
             self._answering.update((prompt.row.id, prompt.row) for prompt in complete)
         return budget - left
+
+    def _read_part(self, prompt: Prompt, most: int) -> int:
+        begin = time.perf_counter()
+        count = prompt.read(self._model, self._cache, most)
+        if not len(self._decoder):
+            self._cache.read_anew(count, time.perf_counter() - begin)
+        return count
 
     def _cancel(self, row_id: int) -> None:
         self._waiting = [prompt for prompt in self._waiting if prompt.row.id != row_id]
@@ -143,7 +153,7 @@ class Scheduler:
         row = self._answering.pop(row_id, None)
         removed = self._decoder.remove(row_id) if row else None
         if row and removed:
-            self._cache.put(row.namespace, *removed)
+            self._cache.put(row.namespace, *removed, in_memory=row.in_memory)
 
     def _guarded(
         self, token: RowToken, guard: GrammarProcessor, tokens: list[RowToken], failed: list[RowFailure]
@@ -167,7 +177,8 @@ class Scheduler:
         if finish:
             del self._answering[row.id]
             if response.prompt_cache is not None and response.all_tokens is not None:
-                self._cache.put(row.namespace, response.all_tokens, response.prompt_cache)
+                tokens, caches = response.all_tokens, response.prompt_cache
+                self._cache.put(row.namespace, tokens, caches, in_memory=row.in_memory)
         return RowToken(row.id, response.token, finish, logprobs)
 
     def _kv_bytes(self) -> int:

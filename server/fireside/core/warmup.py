@@ -1,6 +1,7 @@
 """Compiling, while nobody waits, the kernels that requests will need."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -25,16 +26,24 @@ class WarmUp:
         rows: the largest batch.
         prefill_step: the widest chunk.
         block: see `Prompt`.
+        read: is told in the end how many tokens were read in how many seconds, with nothing left to compile.
     """
 
     def __init__(
-        self, model: nn.Module, vocab_size: int, rows: int, prefill_step: int, block: int = 1
+        self,
+        model: nn.Module,
+        vocab_size: int,
+        rows: int,
+        prefill_step: int,
+        block: int = 1,
+        read: Callable[[int, float], None] = lambda _tokens, _seconds: None,
     ) -> None:
         self._model = model
         self._vocab_size = vocab_size
         self._block = block
         widths, counts = _widths(prefill_step, block), _counts(rows)
-        self.total = len(counts) + len(widths)
+        self._read = read
+        self.total = len(counts) + len(widths) + 1
         self.done = 0
         self._shapes = self._run(counts, widths)
         self._stream = _stream_apart()
@@ -57,6 +66,10 @@ class WarmUp:
         for count in counts:
             self._decode(count)
             yield
+        begin = time.perf_counter()
+        self._prompt(0, widths[-1])
+        self._read(widths[-1], time.perf_counter() - begin)
+        yield
 
     def _prompt(self, number: int, tokens: int) -> Prompt:
         ids = (np.arange(tokens + 1) % self._vocab_size).tolist()

@@ -38,6 +38,7 @@ class GenerationRequest:
         deadline_s: seconds after which nobody wants the rest of the answer; None for never.
         grammar: what the answer must look like.
         vocabulary: `wire.Vocabulary.info`; with a grammar only.
+        in_memory: nothing of it may be put on the disk, the prompt cache included.
     """
 
     prompt: list[int]
@@ -52,6 +53,7 @@ class GenerationRequest:
     deadline_s: float | None = None
     grammar: Grammar | None = None
     vocabulary: bytes = b""
+    in_memory: bool = False
 
     @property
     def shape(self) -> str:
@@ -209,6 +211,7 @@ class Row:
             boundary=self.request.boundary,
             thinking=self.request.thinking,
             grammar=self.request.grammar,
+            in_memory=self.request.in_memory,
         )
 
     def submitted(self, number: int, lane: Lane) -> None:

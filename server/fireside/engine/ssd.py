@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from fireside import wire
+from fireside.engine.ssd_files import tier_files
 
 _USUAL_BYTES, _USUAL_SHARE = 10_000_000_000, 0.05
 """Of the free disk, that the tier may grow to unasked: the smaller one."""
@@ -25,13 +26,13 @@ _ANSWER_WITHIN_S = 2.0
 
 
 def usual_max_bytes(folder: Path) -> int:
-    """The smaller of 10 GB and 5 % of what is free of a folder's disk, what is in the folder counted as free.
+    """The smaller of 10 GB and 5 % of what is free of a folder's disk, the tier's files counted as free.
 
     Args:
         folder: need not be there.
     """
     place = next(path for path in (folder, *folder.parents) if path.exists())
-    used = sum(path.stat().st_size for path in folder.glob("*.safetensors")) if folder.is_dir() else 0
+    used = sum(size for _, size in tier_files(folder))
     return min(_USUAL_BYTES, int(_USUAL_SHARE * (shutil.disk_usage(place).free + used)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -38,8 +39,22 @@ def orphaned_files(folder: Path, going: Collection[Path] = ()) -> list[tuple[Pat
     """
     leaving = {str(path) for path in going}
     found: list[tuple[Path, int]] = []
-    for path in folder.glob("*.safetensors"):
-        model = model_of(path) if _NAME.fullmatch(path.name) else None
+    for path, size in tier_files(folder):
+        model = model_of(path)
         if model is not None and (model in leaving or not Path(model).exists()):
-            found.append((path, path.stat().st_size))
+            found.append((path, size))
+    return found
+
+
+def tier_files(folder: Path) -> list[tuple[Path, int]]:
+    """The finished files of the tier, with their sizes in bytes; cores may be removing some meanwhile.
+
+    Args:
+        folder: of the tier; need not be there.
+    """
+    found: list[tuple[Path, int]] = []
+    for path in folder.glob("*.safetensors"):
+        if _NAME.fullmatch(path.name):
+            with suppress(FileNotFoundError):
+                found.append((path, path.stat().st_size))
     return found

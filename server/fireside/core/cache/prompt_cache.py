@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from mlx_lm.models.cache import KVCache, can_trim_prompt_cache, trim_prompt_cache
+from mlx_lm.models.cache import CacheList, ChunkedKVCache, KVCache, trim_prompt_cache
 from numpy.typing import NDArray
 
 from fireside.wire import CacheState
@@ -26,12 +26,17 @@ Tokens = NDArray[np.int32]
 
 @dataclass(eq=False)
 class Entry:
-    """What a row had read, token for token. Only the time of its last use ever changes."""
+    """What a row had read, token for token. Only the time of its last use ever changes.
+
+    Attributes:
+        in_memory: it must not be put on the disk.
+    """
 
     namespace: str
     tokens: Tokens
     caches: LayerCaches
     nbytes: int
+    in_memory: bool = False
     used_at: float = field(default_factory=time.monotonic)
 
 
@@ -47,8 +52,12 @@ class Below(Protocol):
         """Hold no more than so many bytes of memory."""
         ...
 
-    def longest(self, namespace: str, tokens: Tokens) -> int:
-        """Tokens of a prompt that it has."""
+    def read_anew(self, tokens: int, seconds: float) -> None:
+        """The model has read a part of a prompt, with nothing else to do."""
+        ...
+
+    def longest(self, namespace: str, tokens: Tokens, longer_than: int) -> int:
+        """Tokens of a prompt that `restore` would bring back; 0 where it would not."""
         ...
 
     def restore(self, namespace: str, tokens: Tokens, longer_than: int) -> Restore | None:
@@ -83,6 +92,9 @@ class PromptCache:
         max_bytes: of all entries; 0 keeps nothing.
         smallest: tokens in common that are worth taking, all but the last of a prompt apart. What every
             prompt begins with, a template's first words, says nothing and would keep any entry in use.
+
+    Attributes:
+        below: where entries go on.
     """
 
     def __init__(self, max_bytes: int, smallest: int = 32) -> None:
@@ -108,11 +120,16 @@ class PromptCache:
         """Those that are held, the least recently used first."""
         return list(self._entries.values())
 
+    def read_anew(self, tokens: int, seconds: float) -> None:
+        """Note how long the model took for a part of a prompt, while it had nothing else to do."""
+        if self.below is not None:
+            self.below.read_anew(tokens, seconds)
+
     def peek(self, namespace: str, tokens: Sequence[int] | Tokens) -> int:
         """Tokens that `restore` or `take` would give, without taking them."""
         tokens = np.asarray(tokens, np.int32)
         length = self._search(namespace, tokens)[1]
-        return length if self.below is None else max(length, self.below.longest(namespace, tokens))
+        return length if self.below is None else max(length, self.below.longest(namespace, tokens, length))
 
     def restore(self, namespace: str, tokens: Sequence[int] | Tokens) -> Restore | None:
         """Begin to bring back a longer prefix than `take` would give, where there is one below."""
@@ -140,9 +157,17 @@ class PromptCache:
         trim_prompt_cache(caches, len(entry.tokens) - length)
         return [cut(cache) for cache in caches], length
 
-    def put(self, namespace: str, tokens: Sequence[int] | Tokens, caches: LayerCaches) -> None:
+    def put(
+        self,
+        namespace: str,
+        tokens: Sequence[int] | Tokens,
+        caches: LayerCaches,
+        *,
+        in_memory: bool = False,
+    ) -> None:
         """Keep what a row has read. `caches` belong to the prompt cache from now on."""
-        entry = Entry(namespace, np.array(tokens, np.int32), caches, sum(cache.nbytes for cache in caches))
+        nbytes = sum(cache.nbytes for cache in caches)
+        entry = Entry(namespace, np.array(tokens, np.int32), caches, nbytes, in_memory)
         if not len(entry.tokens) or entry.nbytes > self._max_bytes or self._covered(entry):
             return
         self._drop_covered_by(entry)
@@ -183,7 +208,7 @@ class PromptCache:
             if entry.namespace != namespace:
                 continue
             length = min(common_prefix(entry.tokens, tokens), len(tokens) - 1)
-            usable = length == len(entry.tokens) or can_trim_prompt_cache(entry.caches)
+            usable = length == len(entry.tokens) or trimmable(entry.caches)
             if length >= max(1, longest) and usable:
                 best, longest = number, length
         return best, longest if best is not None else 0
@@ -210,13 +235,28 @@ class PromptCache:
 
 
 def _covers(entry: Entry, other: Entry) -> bool:
-    """Whether an entry serves every prompt that another one does."""
+    """Whether an entry serves every prompt that another one does, and may go wherever that one may."""
     return (
         entry.namespace == other.namespace
+        and (other.in_memory or not entry.in_memory)
         and len(entry.tokens) >= len(other.tokens)
-        and (len(entry.tokens) == len(other.tokens) or can_trim_prompt_cache(entry.caches))
+        and (len(entry.tokens) == len(other.tokens) or trimmable(entry.caches))
         and common_prefix(entry.tokens, other.tokens) == len(other.tokens)
     )
+
+
+def trimmable(caches: LayerCaches) -> bool:
+    """Whether caches can be cut to any part of what they have read.
+
+    mlx-lm says so of its chunked ones too when they have let go of their beginning.
+    """
+    return all(_is_trimmable(cache) for cache in caches)
+
+
+def _is_trimmable(cache: Any) -> bool:
+    if isinstance(cache, CacheList):
+        return trimmable(list(cache.caches))
+    return cache.is_trimmable() and not (isinstance(cache, ChunkedKVCache) and cache.start_position)
 
 
 def clone(caches: LayerCaches) -> LayerCaches:

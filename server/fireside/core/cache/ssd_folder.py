@@ -3,10 +3,12 @@
 import fcntl
 import logging
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,10 +16,13 @@ from fireside.core.cache.ssd_layout import FileName
 
 log = logging.getLogger(__name__)
 
-PARTIAL = ".partial"
 QUARANTINE = "quarantine"
 _KEPT = 4
 """Damaged files that are kept to be looked at; older ones are removed."""
+
+_PARTIAL = re.compile(r"\.[0-9a-f]{16}\.partial")
+_BLOCK = 512
+"""Bytes of the unit in which `stat` says what a file takes of the disk."""
 
 _FLOOR_BYTES, _FLOOR_SHARE = 5_000_000_000, 0.05
 """Of the disk, that stay free: the smaller one."""
@@ -44,41 +49,39 @@ class Folder:
         self._floor = min(_FLOOR_BYTES, int(shutil.disk_usage(path).total * _FLOOR_SHARE))
         self._remove_leftovers()
 
-    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+    def files(self) -> list[tuple[str, os.stat_result]]:
         """The tier's finished files, of all models."""
-        for name, facts in _listed(self.path):
-            if FileName.read(name) is not None:
-                yield name, facts
+        return _Contents(self.path).whole
 
     def used_bytes(self) -> int:
         """Of all that the tier has on the disk, parts of files and damaged ones included."""
-        ours = (
-            facts.st_size
-            for name, facts in _listed(self.path)
-            if name.endswith(PARTIAL) or FileName.read(name) is not None
-        )
-        return sum(ours) + sum(facts.st_size for _, facts in _listed(self.path / QUARANTINE))
+        return _Contents(self.path).nbytes
 
     def make_room(self, size: int, used_at: float, removed: Callable[[str], None]) -> None:
         """Remove the files that were used least recently until so many bytes more are allowed.
 
         Args:
-            used_at: when what they are for was used, in seconds since 1970: nothing goes that was used later.
+            used_at: when what they are for was used, in seconds since 1970: nothing goes that was used later,
+                but what is damaged.
             removed: told the name of each before it goes.
 
         Raises:
-            NoRoomError: there is not so much.
+            NoRoomError: there is not so much; nothing was removed then.
         """
         if size > self.max_bytes:
             raise NoRoomError("it is larger than the SSD cache may be (--ssd-cache-max)")
+        found = _Contents(self.path)
         over = max(
-            self.used_bytes() + size - self.max_bytes,
-            self._floor + size - shutil.disk_usage(self.path).free,
+            found.nbytes + size - self.max_bytes,
+            self._floor + size + found.coming_bytes - shutil.disk_usage(self.path).free,
         )
+        # What is from the future was used before somebody put the clock back, and so before all else.
+        now = time.time()
+        old = [file for file in found.whole if file[1].st_mtime <= used_at or file[1].st_mtime > now]
+        old.sort(key=lambda file: (file[1].st_mtime <= now, file[1].st_mtime_ns))
         victims: list[str] = []
-        damaged = [(f"{QUARANTINE}/{name}", facts) for name, facts in _listed(self.path / QUARANTINE)]
-        for name, facts in [*damaged, *sorted(self.files(), key=lambda file: file[1].st_mtime_ns)]:
-            if over <= 0 or facts.st_mtime > used_at:
+        for name, facts in [*found.damaged, *old]:
+            if over <= 0:
                 break
             victims.append(name)
             over -= facts.st_size
@@ -88,51 +91,107 @@ class Folder:
             removed(name)
             self.remove(name)
 
-    def create(self) -> tuple[Path, BinaryIO]:
-        """A new file for a part of an entry, locked for as long as it is open."""
-        path = self.path / f".{secrets.token_hex(8)}{PARTIAL}"
+    def create(self, size: int) -> tuple[Path, BinaryIO]:
+        """A new file for a part of an entry, locked for as long as it is open.
+
+        Args:
+            size: that it will have; it counts from now on, so that no other core takes the same room.
+        """
+        path = self.path / f".{secrets.token_hex(8)}.partial"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         stream = os.fdopen(descriptor, "w+b", buffering=0)
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            os.truncate(descriptor, size)
+        except OSError:
+            stream.close()
+            self.remove(path.name)
+            raise
         return path, stream
 
-    def touch(self, name: str, used_at: float | None = None) -> None:
-        """Note when a file was used, in seconds since 1970; None is now."""
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else who asks for this has it meanwhile, in no core."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            with suppress(OSError):  # a disk that knows no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def touch(self, name: str, used_at: float) -> None:
+        """Note when a file was used, in seconds since 1970, unless it was used after that."""
         # Another core may have removed it: that is noticed when it is read.
         with suppress(OSError):
-            os.utime(self.path / name, None if used_at is None else (used_at, used_at))
+            path = self.path / name
+            if not used_at <= path.stat().st_mtime <= time.time():
+                os.utime(path, (used_at, used_at))
 
     def remove(self, name: str) -> None:
         """Remove a file that may be gone already."""
         (self.path / name).unlink(missing_ok=True)
 
-    def quarantine(self, name: str, why: str) -> None:
-        """Put a damaged file where it is never read again."""
+    def quarantine(self, name: str, why: str) -> bool:
+        """Put a damaged file where it is never read again; where nothing can be moved it stays as it is.
+
+        Returns:
+            False if somebody else has done that, or removed it.
+        """
         log.warning("the SSD cache's file %s is put aside: %s", name, why)
         place = self.path / QUARANTINE
         try:
             place.mkdir(mode=0o700, exist_ok=True)
             (self.path / name).replace(place / name)
-            kept = sorted(_listed(place), key=lambda file: file[1].st_mtime_ns, reverse=True)
+            kept = sorted(_Contents(self.path).damaged, key=lambda file: file[1].st_mtime_ns, reverse=True)
             for old, _ in kept[_KEPT:]:
-                (place / old).unlink(missing_ok=True)
+                self.remove(old)
         except FileNotFoundError:
-            pass  # another core was faster
-        except OSError:
-            self.remove(name)
+            return False
+        except OSError as error:
+            log.warning("the SSD cache's file %s cannot be put aside: %s", name, error)
+            with suppress(OSError):
+                self.remove(name)
+        return True
 
     def _remove_leftovers(self) -> None:
         """Remove the parts of files whose writers are gone."""
         for name, _ in list(_listed(self.path)):
-            if not name.endswith(PARTIAL):
+            if not _PARTIAL.fullmatch(name):
                 continue
             path = self.path / name
-            try:
-                with path.open("rb") as stream:
-                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    path.unlink()
-            except (BlockingIOError, FileNotFoundError):
-                pass  # a core is writing it, or has just finished
+            # A core may be writing it, or just have finished; and what cannot be removed does no harm.
+            with suppress(OSError), path.open("rb") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+
+
+class _Contents:
+    """What of a folder is the tier's: names below it, and facts.
+
+    Attributes:
+        parts: of files that are being written, as large as those will be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        listed = list(_listed(folder))
+        self.whole = [(name, facts) for name, facts in listed if FileName.read(name) is not None]
+        self.parts = [facts for name, facts in listed if _PARTIAL.fullmatch(name)]
+        self.damaged = [
+            (f"{QUARANTINE}/{name}", facts)
+            for name, facts in _listed(folder / QUARANTINE)
+            if FileName.read(name) is not None
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        files = [*self.parts, *(facts for _, facts in (*self.whole, *self.damaged))]
+        return sum(facts.st_size for facts in files)
+
+    @property
+    def coming_bytes(self) -> int:
+        """What the parts do not take of the disk yet."""
+        return sum(max(0, facts.st_size - facts.st_blocks * _BLOCK) for facts in self.parts)
 
 
 def _listed(folder: Path) -> Iterator[tuple[str, os.stat_result]]:

@@ -1,6 +1,8 @@
 """Which prefixes the SSD tier has of the model that is served."""
 
+import logging
 import threading
+from bisect import insort
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,10 +11,15 @@ from fireside.core.cache.prompt_cache import Tokens, common_prefix
 from fireside.core.cache.ssd_folder import Folder
 from fireside.core.cache.ssd_layout import DamagedError, FileName, Header, read_header, read_tensor
 
+log = logging.getLogger(__name__)
+
 SHORTEST = 64
 """Tokens that are worth a file of their own: fewer are read by the model in no time."""
 
 _BUCKET = 32
+
+_LONGEST = 8
+"""Times as many tokens as are wanted of it, that a file may have: all of it is read for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +35,20 @@ class Record:
     def usable(self, tokens: Tokens) -> int:
         """How many tokens of a prompt the file is good for; never the last one."""
         length = min(common_prefix(self.tokens, tokens), len(tokens) - 1)
-        return length if self.trimmable or length == len(self.tokens) else 0
+        return length if self._serves(length) else 0
 
     def covers(self, tokens: Tokens) -> bool:
         """Whether the file serves every prompt that an entry of these tokens does."""
-        whole = len(self.tokens) == len(tokens) or (self.trimmable and len(self.tokens) > len(tokens))
-        return whole and common_prefix(self.tokens, tokens) == len(tokens)
+        length = len(tokens)
+        # One token tells most files apart, and there may be thousands.
+        if length > len(self.tokens) or self.tokens[length - 1] != tokens[length - 1]:
+            return False
+        return self._serves(length) and common_prefix(self.tokens, tokens) == length
+
+    def _serves(self, length: int) -> bool:
+        """Whether so many of its tokens can be had without the others, and at a price."""
+        whole = len(self.tokens)
+        return length == whole or (self.trimmable and length * _LONGEST >= whole)
 
 
 class Index:
@@ -65,7 +80,7 @@ class Index:
 
     def scan(self) -> None:
         """Take up the files of this model that are not known yet."""
-        for name, facts in list(self.folder.files()):
+        for name, facts in self.folder.files():
             told = FileName.read(name)
             if told is None or told.key != self._key or name in self._records:
                 continue
@@ -77,15 +92,19 @@ class Index:
                 self.put_aside(name, str(error))
             except FileNotFoundError:
                 pass  # another core has removed it
+            except OSError as error:
+                log.warning("the SSD cache's file %s cannot be read: %s", name, error)
             else:
                 self.add(name, header, np.frombuffer(data, np.int32))
 
     def add(self, name: str, header: Header, tokens: Tokens) -> None:
         """Take up a file that was just written or looked at."""
+        self.remove(name)
         record = Record(name, header.namespace, tokens, header.trimmable, header.data_bytes)
         with self._lock:
             self._records[name] = record
-            self._buckets.setdefault(_bucket(record.namespace, tokens), []).append(record)
+            # The smallest first: of several that are as good it is read.
+            insort(self._buckets.setdefault(_bucket(record.namespace, tokens), []), record, key=_size)
             self.nbytes += record.nbytes
 
     def remove(self, name: str) -> None:
@@ -99,15 +118,19 @@ class Index:
     def put_aside(self, name: str, why: str) -> None:
         """Forget a damaged file, and see to it that nobody reads it again."""
         self.remove(name)
-        self.quarantined += 1
-        self.folder.quarantine(name, why)
+        self.quarantined += self.folder.quarantine(name, why)
 
     def find(self, namespace: str, tokens: Tokens) -> tuple[Record, int] | None:
         """The file with the longest usable prefix of a prompt, and that length in tokens."""
-        candidates = [(record, record.usable(tokens)) for record in self._alike(namespace, tokens)]
-        # Of several that are as good the smallest is read.
-        best = max(candidates, key=lambda found: (found[1], -found[0].nbytes), default=None)
-        return best if best is not None and best[1] > 0 else None
+        best, longest = None, 0
+        for record in self._alike(namespace, tokens):
+            # One token tells most of those apart that are no better, and there may be thousands.
+            most = min(len(record.tokens), len(tokens) - 1)
+            if longest < most and record.tokens[longest] == tokens[longest]:
+                length = record.usable(tokens)
+                if length > longest:
+                    best, longest = record, length
+        return (best, longest) if best is not None else None
 
     def covering(self, namespace: str, tokens: Tokens) -> Record | None:
         """A file that serves every prompt that an entry of these tokens does."""
@@ -122,6 +145,10 @@ class Index:
     def _alike(self, namespace: str, tokens: Tokens) -> list[Record]:
         with self._lock:
             return list(self._buckets.get(_bucket(namespace, tokens), ()))
+
+
+def _size(record: Record) -> int:
+    return record.nbytes
 
 
 def _bucket(namespace: str, tokens: Tokens) -> tuple[str, bytes]:

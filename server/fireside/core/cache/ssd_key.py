@@ -11,7 +11,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models.cache import make_prompt_cache
 
 from fireside.core.cache.ssd_layout import FORMAT
-from fireside.core.cache.ssd_state import flatten
+from fireside.core.cache.ssd_state import UnknownStateError, build, flatten
 
 _WEIGHTS = (".safetensors", ".gguf", ".npz", ".bin")
 _CONFIGS = ("config.json",)
@@ -56,11 +56,21 @@ def model_key(model: nn.Module, folder: Path) -> str:
 
 
 def _scheme(model: nn.Module) -> list[object]:
-    """Kinds, types, shapes and settings of what two tokens leave behind."""
+    """Kinds, types, shapes and settings of what two tokens leave behind, which has to come back whole."""
     caches = make_prompt_cache(model)
     model(mx.array([[0, 1]]), cache=caches)
     layers, arrays = flatten(caches)
+    try:
+        again, copies = flatten(build(layers, arrays, make_prompt_cache(model)))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UnknownStateError(f"caches that cannot be filled again: {error}") from error
+    if again != layers or not all(map(_same, arrays, copies)):
+        raise UnknownStateError("caches that forget a part of their state")
     return [*((layer.kind, layer.state) for layer in layers), *((a.shape, str(a.dtype)) for a in arrays)]
+
+
+def _same(one: mx.array, other: mx.array) -> bool:
+    return bool(mx.array_equal(one, other, equal_nan=True).item())
 
 
 def _sampled(path: Path, size: int) -> str:

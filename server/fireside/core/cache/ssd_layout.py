@@ -134,7 +134,10 @@ class Checksum:
 
     @classmethod
     def read(cls, text: str) -> "Checksum":
-        return cls(int(text[:8], 16), bytes.fromhex(text[8:]))
+        try:
+            return cls(int(text[:8], 16), bytes.fromhex(text[8:]))
+        except ValueError as error:
+            raise DamagedError(f"a checksum cannot be understood: {error}") from error
 
 
 class Summing:
@@ -164,11 +167,15 @@ def header_digest(header: bytes) -> str:
     return hashlib.blake2b(header, digest_size=16).hexdigest()
 
 
-def read_header(stream: BinaryIO, name: FileName, size: int) -> tuple[Header, list[Checksum]]:
+def read_header(stream: BinaryIO, name: FileName, size: int) -> tuple[Header, list[str]]:
     """Read and check a file up to its first tensor.
 
     Args:
         size: of the file.
+
+    Returns:
+        The header, and the tensors' checksums as they are written: a start looks at many files, and at one
+        tensor of each.
 
     Raises:
         DamagedError: it is not what its name says.
@@ -185,7 +192,7 @@ def read_header(stream: BinaryIO, name: FileName, size: int) -> tuple[Header, li
         metadata = msgspec.json.decode(body)["__metadata__"]
         header = msgspec.json.decode(metadata[_FIELD], type=Header)
         text: str = metadata[_CHECKSUMS]
-        sums = [Checksum.read(text[at : at + Checksum.LENGTH]) for at in range(0, len(text), Checksum.LENGTH)]
+        sums = [text[at : at + Checksum.LENGTH] for at in range(0, len(text), Checksum.LENGTH)]
         if header.format != FORMAT or header.key != name.key or header.tokens != name.tokens:
             raise DamagedError("its header is another file's")
         expected = len(begin) + length + header.data_bytes
@@ -196,16 +203,18 @@ def read_header(stream: BinaryIO, name: FileName, size: int) -> tuple[Header, li
     return header, sums
 
 
-def read_tensor(stream: BinaryIO, tensor: Tensor, expected: Checksum, digest: bool) -> bytearray:
+def read_tensor(stream: BinaryIO, tensor: Tensor, checksum: str, digest: bool) -> bytearray:
     """Read and check the next tensor.
 
     Args:
+        checksum: as `read_header` gives it.
         digest: look at its BLAKE2b too.
 
     Raises:
         DamagedError: it is not what was written.
         OSError: it cannot be read.
     """
+    expected = Checksum.read(checksum)
     data = bytearray(tensor.nbytes)
     view = memoryview(data)
     done = 0

@@ -1,5 +1,6 @@
 """A prefix on its way back from the disk."""
 
+import logging
 import queue
 import threading
 import time
@@ -10,14 +11,24 @@ from mlx_lm.models.cache import trim_prompt_cache
 
 from fireside.core.cache.prompt_cache import LayerCaches, cut
 from fireside.core.cache.ssd_index import Index, Record
-from fireside.core.cache.ssd_layout import DamagedError, FileName, Header, Tensor, read_header, read_tensor
-from fireside.core.cache.ssd_state import build, restored
+from fireside.core.cache.ssd_layout import (
+    DamagedError,
+    FileName,
+    Header,
+    Layer,
+    Tensor,
+    read_header,
+    read_tensor,
+)
+from fireside.core.cache.ssd_state import build, restored, shortened
+
+log = logging.getLogger(__name__)
 
 _AHEAD = 4
 """Tensors that wait for the core at most."""
 
-_SLICE_S = 0.01
-"""What a step may spend on taking tensors over while other rows are waiting for it."""
+SLICE_S = 0.01
+"""What a step may spend on taking tensors over, of all rows, while others are waiting for it."""
 
 _Read = tuple[Tensor, bytearray] | Header | str | None
 
@@ -26,7 +37,8 @@ class Restore:
     """Reads a file on a thread of its own; the core takes over what has been read, between its steps.
 
     Each tensor is checked before it is taken over, and copied: nothing of the file is held when this is done.
-    So the next tensor is read while one is copied to the device, and other rows go on meanwhile.
+    So the next tensor is read while one is copied to the device, and other rows go on meanwhile. Of plain
+    keys and values the device gets what is wanted of them, and no more.
 
     Args:
         length: tokens that are wanted of it.
@@ -38,6 +50,7 @@ class Restore:
         failure: why nothing comes, where that is so.
         nbytes: that were taken over.
         took_s: seconds from the first to the last of it.
+        alone: whether the core had nothing else to do meanwhile.
     """
 
     def __init__(
@@ -49,11 +62,13 @@ class Restore:
         self.failure: str | None = None
         self.nbytes = 0
         self.took_s = 0.0
+        self.alone = True
         self._began = time.monotonic()
         self._index = index
         self._verify = verify
         self._fresh = fresh
-        self._header: Header | None = None
+        self._layers: list[Layer] = []
+        self._rows: int | None = None
         self._arrays: list[mx.array] = []
         self._read: queue.Queue[_Read] = queue.Queue(_AHEAD)
         self._cancelled = threading.Event()
@@ -69,16 +84,16 @@ class Restore:
         self.failure = self.failure or "cancelled"
         self._arrays = []
 
-    def advance(self, patient: bool) -> None:
-        """Take over what has been read.
+    def advance(self, until: float, *, patient: bool) -> None:
+        """Take over what has been read, until a time on the clock of `time.monotonic`.
 
         Args:
             patient: nothing else is to be done: wait for more for a moment.
         """
-        until = time.monotonic() + _SLICE_S
+        self.alone = self.alone and patient
         while not self.done and time.monotonic() < until:
             try:
-                found = self._read.get(timeout=_SLICE_S) if patient else self._read.get_nowait()
+                found = self._read.get(timeout=SLICE_S) if patient else self._read.get_nowait()
             except queue.Empty:
                 return
             self._take(found)
@@ -88,16 +103,19 @@ class Restore:
             self.failure = found
             self._arrays = []
         elif isinstance(found, Header):
-            self._header = found
+            short = shortened(found.layers, self.length)
+            self._rows = None if short is None else self.length
+            self._layers = found.layers if short is None else short
         elif found is not None:
-            array = restored(found[1], found[0])
+            array = restored(found[1], found[0], self._rows)
             mx.eval(array)
             self._arrays.append(array)
             self.nbytes += array.nbytes
-        elif self._header is not None:
+        else:
             try:
-                caches = build(self._header.layers, self._arrays, self._fresh())
-                trim_prompt_cache(caches, len(self.record.tokens) - self.length)
+                caches = build(self._layers, self._arrays, self._fresh())
+                surplus = len(self.record.tokens) - self.length if self._rows is None else 0
+                trim_prompt_cache(caches, surplus)
                 self.caches = [cut(cache) for cache in caches]
                 self.took_s = time.monotonic() - self._began
             except (ValueError, TypeError, AttributeError, IndexError, KeyError) as error:
@@ -115,6 +133,11 @@ class Restore:
             # Another core may have removed it; a disk that cannot read it will not do so later.
             self._index.remove(self.record.name)
             self._put(f"{type(error).__name__}: {error}")
+        except Exception as error:
+            # Whatever it is, too little memory for one: without an answer the row would wait for ever.
+            log.exception("the SSD cache cannot read an entry")
+            self._index.remove(self.record.name)
+            self._put(f"{type(error).__name__}: {error}")
 
     def _stream(self) -> None:
         name = FileName.read(self.record.name)
@@ -130,7 +153,7 @@ class Restore:
                         raise DamagedError("its tokens have changed")
                 elif not self._put((tensor, data)):
                     return
-        self._index.folder.touch(self.record.name)
+        self._index.folder.touch(self.record.name, time.time())
         self._put(None)
 
     def _put(self, item: _Read) -> bool:

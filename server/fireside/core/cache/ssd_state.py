@@ -56,6 +56,16 @@ def build(layers: Sequence[Layer], arrays: Sequence[mx.array], fresh: LayerCache
     return fresh
 
 
+def shortened(layers: Sequence[Layer], length: int) -> list[Layer] | None:
+    """What is left of layers after so many tokens; None where that cannot be told without their arrays.
+
+    Of the arrays `restored` then has to keep as many rows.
+    """
+    if any(layer.kind != KVCache.__name__ for layer in layers):
+        return None
+    return [Layer(layer.kind, [*layer.state[:2], min(layer.state[2], length)]) for layer in layers]
+
+
 def described(array: mx.array) -> Tensor:
     """Type and shape.
 
@@ -69,20 +79,29 @@ def described(array: mx.array) -> Tensor:
 
 def pieces(array: mx.array) -> Iterator[NDArray[np.uint8]]:
     """Copies of the bytes of an array, a piece at a time; the device works only while one is made."""
-    if array.size == 0:
-        return
-    flat = mx.contiguous(array).reshape(-1).view(mx.uint8)
-    for begin in range(0, flat.size, PIECE):
+    for part in _parts(array) if array.size else ():
+        flat = mx.contiguous(part).reshape(-1).view(mx.uint8)
         # A new array: the memory of one that the host has looked at is no longer the device's alone.
-        part = mx.bitwise_or(flat[begin : begin + PIECE], mx.array(0, mx.uint8))
-        yield np.array(part)
+        yield np.array(mx.bitwise_or(flat, mx.array(0, mx.uint8)))
 
 
-def restored(data: bytearray, tensor: Tensor) -> mx.array:
-    """An array of its own with these bytes."""
+def _parts(array: mx.array) -> Iterator[mx.array]:
+    """Slices of a piece at most, one after the other: to make a whole array contiguous takes too long."""
+    if array.nbytes <= PIECE:
+        yield array
+        return
+    axis = next(number for number, length in enumerate(array.shape) if length > 1)
+    rows = max(1, PIECE // (array.nbytes // array.shape[axis]))
+    before = (slice(None),) * axis
+    for begin in range(0, array.shape[axis], rows):
+        yield from _parts(array[(*before, slice(begin, begin + rows))])
+
+
+def restored(data: bytearray, tensor: Tensor, rows: int | None = None) -> mx.array:
+    """An array of its own with these bytes, or with no more than so many rows of its last axis but one."""
     dtype = _TYPES[tensor.dtype]
-    numbers = mx.array(np.frombuffer(data, _UNSIGNED[dtype.size]))
-    return numbers.view(dtype).reshape(tensor.shape)
+    numbers = np.frombuffer(data, _UNSIGNED[dtype.size]).reshape(tensor.shape)
+    return mx.array(numbers if rows is None else numbers[..., :rows, :]).view(dtype)
 
 
 def _state(cache: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
-from mlx_lm.models.cache import can_trim_prompt_cache
 from numpy.typing import NDArray
 
-from fireside.core.cache.prompt_cache import Entry, LayerCaches, Tokens
-from fireside.core.cache.ssd_index import SHORTEST, Index
+from fireside.core.cache.pace import Pace
+from fireside.core.cache.prompt_cache import Entry, LayerCaches, Tokens, trimmable
+from fireside.core.cache.ssd_index import SHORTEST, Index, Record
 from fireside.core.cache.ssd_layout import FORMAT, Header, Tensor
 from fireside.core.cache.ssd_queue import WriteQueue
 from fireside.core.cache.ssd_reader import Restore
@@ -86,6 +86,7 @@ class SsdTier:
         self._restoring: list[Restore] = []
         self._not_before = 0.0
         self._possible = True
+        self._pace = Pace()
         self._counts = _Counts()
         self._stream = mx.new_stream(mx.default_device())
         self.held_bytes = 0
@@ -119,13 +120,16 @@ class SsdTier:
 
     # What the prompt cache asks and tells, see `Below`.
 
-    def longest(self, namespace: str, tokens: Tokens) -> int:
-        found = self._index.find(namespace, tokens)
+    def read_anew(self, tokens: int, seconds: float) -> None:
+        self._pace.read(tokens, seconds)
+
+    def longest(self, namespace: str, tokens: Tokens, longer_than: int) -> int:
+        found = self._found(namespace, tokens, longer_than)
         return found[1] if found else 0
 
     def restore(self, namespace: str, tokens: Tokens, longer_than: int) -> Restore | None:
-        found = self._index.find(namespace, tokens)
-        if found is None or found[1] < longer_than + _WORTH:
+        found = self._found(namespace, tokens, longer_than)
+        if found is None:
             return None
         restore = Restore(self._index, *found, self._settings.verify, self._fresh)
         self._restoring.append(restore)
@@ -161,7 +165,7 @@ class SsdTier:
         return self._index.covering(entry.namespace, entry.tokens) is not None
 
     def enqueue(self, entry: Entry) -> None:
-        """Let an entry of the prompt cache be written soon, however much waits already."""
+        """Let an entry of the prompt cache be written soon, unless it was, however much waits already."""
         self._consider(entry, time.monotonic(), bounded=False)
 
     def demoted(self) -> None:
@@ -201,14 +205,22 @@ class SsdTier:
         mx.clear_cache()
         return True
 
+    def _found(self, namespace: str, tokens: Tokens, longer_than: int) -> tuple[Record, int] | None:
+        """A file that has more of a prompt, sooner than the model would have read it."""
+        found = self._index.find(namespace, tokens)
+        if found is None or found[1] < longer_than + _WORTH:
+            return None
+        record, length = found
+        return found if self._pace.worth(length - longer_than, record.nbytes) else None
+
     def _consider(self, entry: Entry, due: float, *, bounded: bool = True) -> None:
-        """Let an entry wait to be written, unless it is too short, or there already."""
+        """Let an entry wait to be written, unless it must not be, is too short, or there already."""
         known = entry in self._queue or entry in self._written.values()
-        if known or not self._possible or len(entry.tokens) < SHORTEST:
+        if known or entry.in_memory or not self._possible or len(entry.tokens) < SHORTEST:
             return
         record = self._index.covering(entry.namespace, entry.tokens)
         if record is not None:
-            self._index.folder.touch(record.name)
+            self._index.folder.touch(record.name, _clock(entry))
             return
         self._queue.add(entry, due)
         for dropped in self._queue.overflow() if bounded else ():
@@ -237,12 +249,11 @@ class SsdTier:
             key=self._identity.key,
             model=self._identity.model,
             namespace=entry.namespace,
-            trimmable=can_trim_prompt_cache(entry.caches),
+            trimmable=trimmable(entry.caches),
             layers=layers,
             tensors=tensors,
         )
-        # The prompt cache has another clock.
-        job = Job(header, entry.tokens, time.time() - (now - entry.used_at))
+        job = Job(header, entry.tokens, _clock(entry))
         self._written[job] = entry
         self._making = _Making(entry, job, self._parts(entry.tokens, arrays))
 
@@ -274,6 +285,8 @@ class SsdTier:
             if restore.caches is not None:
                 self._counts.restores += 1
                 self._counts.restore_ms = restore.took_s * 1000
+                if restore.alone:
+                    self._pace.restored(restore.record.nbytes, restore.took_s)
 
     def _drop(self, entry: Entry, why: str) -> None:
         self._counts.dropped += 1
@@ -293,3 +306,8 @@ class SsdTier:
         if entry in self._orphans:
             self._orphans.remove(entry)
             self.held_bytes = sum(each.nbytes for each in self._orphans)
+
+
+def _clock(entry: Entry) -> float:
+    """When an entry was used, on the clock of the files: the prompt cache has another one."""
+    return time.time() - (time.monotonic() - entry.used_at)

@@ -51,8 +51,7 @@ class Upkeep:
         """Write all of the prompt cache that is not on the disk; `Drained` tells the app when it is done."""
         before = self._tier.state
         for entry in self._cache.entries:
-            if not self._tier.has(entry):
-                self._tier.enqueue(entry)
+            self._tier.enqueue(entry)
         self._drains.append(_Drain(request, time.monotonic() + request.within_s, before))
         self._report(at_once=True)
 
@@ -75,7 +74,7 @@ class Upkeep:
 
     def between_steps(self) -> None:
         """Nothing but a look, mostly."""
-        if not self._tier.waiting:
+        if not self._tier.waiting and not self._drains:
             return
         if self._drains or time.monotonic() - self._idle_at > _STARVED_S:
             self._tier.advance(hurry=bool(self._drains))
@@ -99,9 +98,12 @@ class Upkeep:
         for entry in self._cache.entries:
             if now - entry.used_at < self._demote_idle_s:
                 continue
-            if self._tier.has(entry) or len(entry.tokens) < SHORTEST:
+            if self._tier.has(entry):
                 self._cache.remove(entry)
                 self._tier.demoted()
+                freed = True
+            elif entry.in_memory or len(entry.tokens) < SHORTEST:
+                self._cache.remove(entry)  # the model reads it anew
                 freed = True
             else:
                 self._tier.enqueue(entry)

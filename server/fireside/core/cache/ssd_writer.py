@@ -4,6 +4,7 @@ import logging
 import os
 import queue
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,7 +12,6 @@ from typing import Any, BinaryIO
 from numpy.typing import NDArray
 
 from fireside.core.cache.prompt_cache import Tokens
-from fireside.core.cache.ssd_folder import Folder
 from fireside.core.cache.ssd_index import Index
 from fireside.core.cache.ssd_layout import Checksum, FileName, Header, Summing, header_digest
 
@@ -85,24 +85,24 @@ class Writer:
             try:
                 self._handle(job, tensor, data)
             except OSError as error:
-                job.failed = True
-                self._drop()
-                self._outcomes.put(Outcome(job, 0, error.strerror or str(error)))
+                self._give_up(job, error.strerror or str(error))
+            except Exception as error:
+                # Whatever it is: without this thread all that waits would wait for ever.
+                log.exception("the SSD cache cannot write an entry")
+                self._give_up(job, f"{type(error).__name__}: {error}")
 
     def _handle(self, job: Job, tensor: int, data: memoryview | None) -> None:
         if job.failed:
             return
         if self._file is None or self._file[0] is not job:
             self._drop()
-            size = job.header.data_bytes + len(job.header.pack([Checksum()] * len(job.header.tensors)))
-            self._index.folder.make_room(size, job.used_at, self._index.remove)
-            self._file = job, _Part(self._index.folder, job.header)
+            self._file = job, _Part(self._index, job)
         part = self._file[1]
         if data is not None:
             part.write(tensor, data)
             self.nbytes += len(data)
             return
-        name, nbytes = part.finish(job.used_at)
+        name = part.finish()
         self._file = None
         header = job.header
         superfluous = self._index.covered(header.namespace, job.tokens, header.trimmable)
@@ -111,7 +111,12 @@ class Writer:
             if record.name != name:
                 self._index.remove(record.name)
                 self._index.folder.remove(record.name)
-        self._outcomes.put(Outcome(job, nbytes))
+        self._outcomes.put(Outcome(job, part.size))
+
+    def _give_up(self, job: Job, why: str) -> None:
+        job.failed = True
+        self._drop()
+        self._outcomes.put(Outcome(job, 0, why))
 
     def _drop(self) -> None:
         if self._file is not None:
@@ -122,15 +127,20 @@ class Writer:
 class _Part:
     """A file that is not complete yet. The header, which has the checksums, is written last."""
 
-    def __init__(self, folder: Folder, header: Header) -> None:
-        self._folder = folder
-        self._header = header
-        self._sums = [Summing() for _ in header.tensors]
+    def __init__(self, index: Index, job: Job) -> None:
+        self._folder = index.folder
+        self._header = job.header
+        self._used_at = job.used_at
+        self._sums = [Summing() for _ in job.header.tensors]
+        begin = len(job.header.pack(self._checksums))
+        self.size = begin + job.header.data_bytes
         self._path: Path
         self._stream: BinaryIO
-        self._path, self._stream = folder.create()
+        with self._folder.alone():
+            self._folder.make_room(self.size, job.used_at, index.remove)
+            self._path, self._stream = self._folder.create(self.size)
         try:
-            self._stream.seek(len(header.pack(self._checksums)))
+            self._stream.seek(begin)
         except OSError:
             self.abandon()
             raise
@@ -142,22 +152,28 @@ class _Part:
     def write(self, tensor: int, data: memoryview) -> None:
         """Append bytes, which belong to the n-th tensor."""
         self._sums[tensor].add(data)
+        self._write(data)
+
+    def finish(self) -> str:
+        """Complete the file. Returns its name."""
+        begin = self._header.pack(self._checksums)
+        name = str(FileName(self._header.key, self._header.tokens, header_digest(begin)))
+        self._stream.seek(0)
+        self._write(memoryview(begin))
+        os.fsync(self._stream.fileno())
+        os.utime(self._path, (self._used_at, self._used_at))
+        self._path.replace(self._folder.path / name)
+        self._stream.close()
+        return name
+
+    def abandon(self) -> None:
+        """Leave nothing behind, if the disk lets that be done."""
+        with suppress(OSError):
+            self._stream.close()
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+    def _write(self, data: memoryview) -> None:
         while data:
             # A disk that is nearly full takes a part, and nothing of the rest.
             data = data[self._stream.write(data) :]
-
-    def finish(self, used_at: float) -> tuple[str, int]:
-        """Complete the file. Returns its name and size."""
-        begin = self._header.pack(self._checksums)
-        name = str(FileName(self._header.key, self._header.tokens, header_digest(begin)))
-        os.pwrite(self._stream.fileno(), begin, 0)
-        os.fsync(self._stream.fileno())
-        os.utime(self._path, (used_at, used_at))
-        self._path.replace(self._folder.path / name)
-        self._stream.close()
-        return name, len(begin) + self._header.data_bytes
-
-    def abandon(self) -> None:
-        """Leave nothing behind."""
-        self._stream.close()
-        self._path.unlink(missing_ok=True)
