@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +19,9 @@ from fireside.instance import running
 from fireside.paths import Home
 
 if TYPE_CHECKING:
+    from fireside.catalog.hub.cache_layout import RepoFolder
     from fireside.catalog.hub.clean_up import GcPlan, Surroundings
+    from fireside.catalog.hub.jobs_kept import DownloadStore
     from fireside.catalog.hub.progress import Event
 
 T = TypeVar("T")
@@ -70,7 +74,9 @@ def search(
 @_as_json
 def get(repo_id: str, revision: str, convert: str | None, as_json: bool) -> None:
     """Download a model, or go on with a download. Ctrl-C keeps what has arrived."""
+    from fireside.catalog.hub import converted
     from fireside.catalog.hub.cache_layout import RepoFolder, hub_cache
+    from fireside.catalog.hub.errors import DownloadConflict
     from fireside.catalog.hub.fetching import fetch, missing_bytes
     from fireside.catalog.hub.names import check_repo_id, check_revision
     from fireside.catalog.hub.planning import check_room, converted_size, make_plan
@@ -81,6 +87,10 @@ def get(repo_id: str, revision: str, convert: str | None, as_json: bool) -> None
     def work() -> Path:
         names = check_repo_id(repo_id), check_revision(revision)
         if bits is not None:
+            if (folder := converted.target(models, repo_id, bits)).exists():
+                raise DownloadConflict(
+                    f"{folder} is there already. Remove it first: fireside models rm {folder.name}"
+                )
             plan = make_plan(*names)
             missing = missing_bytes(plan, RepoFolder.of(hub_cache(), repo_id))
             check_room(missing + converted_size(plan, bits), models, f"{repo_id}, converted,")
@@ -104,23 +114,37 @@ def get(repo_id: str, revision: str, convert: str | None, as_json: bool) -> None
 @click.argument("repo_id")
 @_yes
 @_as_json
-def remove(repo_id: str, yes: bool, as_json: bool) -> None:
-    """Remove a model from the Hugging Face cache, or a converted one by the name of its folder."""
+@click.pass_context
+def remove(ctx: click.Context, repo_id: str, yes: bool, as_json: bool) -> None:
+    """Remove a model from the Hugging Face cache, or a converted one by the name of its folder.
+
+    One that a running Fireside serves, or that is just being downloaded, is refused.
+    """
     from fireside.catalog.hub import converted
     from fireside.catalog.hub.cache_layout import RepoFolder, hub_cache
+    from fireside.catalog.hub.jobs_kept import LIVE
     from fireside.catalog.hub.names import check_repo_id
+    from fireside.catalog.in_use import is_held
 
     home = Home.from_environment()
-    _refuse_while_running(home)
     own = home.models / repo_id
-    if "/" in repo_id or repo_id.startswith(".") or not own.is_dir():
-        own = RepoFolder.of(hub_cache(), _told(lambda: check_repo_id(repo_id))).path
-    if not own.is_dir():
-        raise click.ClickException(f"There is no {repo_id} here. fireside models ls lists what is.")
-    size = converted.size(own)
+    if not repo_id or "/" in repo_id or repo_id.startswith(".") or not own.is_dir():
+        folder = RepoFolder.of(hub_cache(), _told(lambda: check_repo_id(repo_id)))
+        own = folder.path
+        if not own.is_dir():
+            raise click.ClickException(_not_ours(repo_id, home, ctx.obj or ()))
+        _refuse_while_downloading(folder, home)
+    if any(is_held(path) for path in (own, *own.glob("snapshots/*"))):
+        raise click.ClickException(
+            f"{repo_id} is in use: a Fireside serves it, or it is just being converted. "
+            "Serve another model, or stop that Fireside, first."
+        )
+    size = _told(lambda: converted.size(own))
     if not yes:
         click.confirm(f"Remove {own} ({_bytes(size)})?", abort=True, err=True)
-    shutil.rmtree(own)
+    _told(own.unlink if own.is_symlink() else lambda: shutil.rmtree(own))
+    store = _downloads(home)
+    store.forget(job.id for job in store.load() if job.repo_id == repo_id and job.state in LIVE)
     if as_json:
         return _print_json({"path": str(own), "reclaimed_bytes": size})
     click.echo(f"Removed; {_bytes(size)} are free again.")
@@ -132,13 +156,14 @@ def remove(repo_id: str, yes: bool, as_json: bool) -> None:
 @_yes
 @_as_json
 def gc(force: bool, yes: bool, as_json: bool) -> None:
-    """Remove what no model needs any more. Shows it first; with --json and without --yes, only that."""
+    """Remove what no model needs any more. Shows it first; with --json and without --yes, only that.
+
+    What a running Fireside serves, or is just being downloaded or converted, stays.
+    """
     from fireside.catalog.hub.clean_up import execute, plan
 
-    home = Home.from_environment()
-    _refuse_while_running(home)
-    around = _surroundings(home)
-    made = plan(around, force=force)
+    around = _surroundings(Home.from_environment())
+    made = _told(lambda: plan(around, force=force))
     if as_json and not yes:
         return _print_json(made)
     if not as_json:
@@ -160,9 +185,10 @@ def _surroundings(home: Home) -> Surroundings:
     from fireside.catalog.hub import converted
     from fireside.catalog.hub.cache_layout import hub_cache
     from fireside.catalog.hub.clean_up import Surroundings
-    from fireside.catalog.hub.jobs_kept import LIVE, DownloadStore
+    from fireside.catalog.hub.jobs_kept import LIVE
+    from fireside.engine.ssd_files import orphaned_files
 
-    live = [job for job in DownloadStore(home.root / "downloads.db").load() if job.state in LIVE]
+    live = [job for job in _downloads(home).load() if job.state in LIVE]
     return Surroundings(
         hub_cache(),
         home.models,
@@ -172,32 +198,42 @@ def _surroundings(home: Home) -> Surroundings:
             for job in live
             if job.bits
         ),
+        orphans=partial(orphaned_files, home.ssd_cache),
     )
+
+
+def _downloads(home: Home) -> DownloadStore:
+    from fireside.catalog.hub.jobs_kept import DownloadStore
+
+    return DownloadStore(home.root / "downloads.db")
 
 
 def _convert(source: Path, models: Path, repo_id: str, bits: int) -> Path:
     from fireside.catalog.hub import converted
     from fireside.catalog.hub.progress import Event
     from fireside.catalog.hub.worker import CONVERTING
+    from fireside.catalog.in_use import used
 
     folder = converted.target(models, repo_id, bits)
-    if folder.exists():
-        raise click.ClickException(
-            f"{folder} is there already. Remove it first: fireside models rm {folder.name}"
-        )
-    place = converted.prepare(folder)
+    place = _told(lambda: converted.prepare(folder))
     click.echo("Converting …", err=True)
+    last = Event("failed")
     try:
-        with subprocess.Popen(
-            [*CONVERTING, str(source), str(place), str(folder), str(bits)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
+        with (
+            used(place),
+            used(source),
+            subprocess.Popen(
+                [*CONVERTING, str(source), str(place), str(folder), str(bits)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            ) as process,
+        ):
             assert process.stdout is not None
-            last = Event("failed", message="The conversion ended unexpectedly.")
             for line in process.stdout:
-                last = msgspec.json.decode(line, type=Event)
+                # A process that is killed may leave a part of one.
+                with contextlib.suppress(msgspec.DecodeError):
+                    last = msgspec.json.decode(line, type=Event)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     if last.kind != "done":
@@ -205,13 +241,26 @@ def _convert(source: Path, models: Path, repo_id: str, bits: int) -> Path:
     return folder
 
 
-def _refuse_while_running(home: Home) -> None:
-    holder = running(home.lock)
-    if holder is not None:
-        where = f" at {holder.address}" if holder.address else ""
+def _refuse_while_downloading(folder: RepoFolder, home: Home) -> None:
+    from fireside.catalog.hub.jobs_kept import LIVE
+
+    going_on = running(home.lock) is not None and any(
+        job.repo_id == folder.repo_id and job.state in LIVE for job in _downloads(home).load()
+    )
+    if going_on or folder.is_written:
         raise click.ClickException(
-            f"Fireside is running{where} and may use what would be removed. Use its page, or stop it first."
+            f"{folder.repo_id} is just being downloaded, or waits for that. Cancel its download first."
         )
+
+
+def _not_ours(repo_id: str, home: Home, folders: Sequence[Path]) -> str:
+    from fireside.catalog.places import Roots, locate
+
+    places = locate(Roots(folders=(home.models, *folders)))
+    place = next((place for place in places if place.repo_id == repo_id), None)
+    if place is None:
+        return f"There is no {repo_id} here. fireside models ls lists what is."
+    return f"{repo_id} is in {place.path}, which Fireside has not made. Remove that folder yourself."
 
 
 def _show_plan(made: GcPlan) -> None:
@@ -265,7 +314,8 @@ class _Bar:
                 show_eta=True,
             )
         elif self._bar is not None:
-            self._bar.update(event.bytes - self._bar.pos, event.file)
+            number = min(event.files_done + 1, event.files)
+            self._bar.update(event.bytes - self._bar.pos, f"{number} of {event.files}: {event.file or ''}")
 
 
 def _told(work: Callable[[], T]) -> T:
@@ -273,7 +323,7 @@ def _told(work: Callable[[], T]) -> T:
 
     try:
         return work()
-    except FiresideError as error:
+    except (FiresideError, OSError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -197,11 +197,17 @@ def test_a_model_is_downloaded_through_resets_converted_and_loadable(app: Server
 
 def test_pause_resume_and_cancel(app: Server, hub: Hub, name: str) -> None:
     hub.faults["model.safetensors"] = [Slow(0.05), Slow(0.3)]
+    assert missing(app, name) is None
     identity = started(app, name)
     assert started(app, name) == identity
     found = until(app, identity, arrives)
     assert found["rate"] > 0
     assert (found["files"], found["total"]) == (4, sum(map(len, FILES.values())))
+    small, weights = found["parts"][:-1], found["parts"][-1]
+    assert [part["bytes"] for part in small] == [part["size"] for part in small]
+    assert (weights["name"], weights["size"]) == ("model.safetensors", len(WEIGHTS))
+    assert weights["bytes"] == found["bytes"] - sum(part["size"] for part in small)
+    assert missing(app, name)
     assert asked(app, f"/api/downloads/{identity}/pause", {}).json()["state"] == "paused"
     assert workers(app) == []
     partial = next((folder_of(app, name) / "blobs").glob("*.incomplete"))
@@ -213,8 +219,10 @@ def test_pause_resume_and_cancel(app: Server, hub: Hub, name: str) -> None:
     assert asked(app, f"/api/downloads/{identity}/cancel", {}).json()["state"] == "cancelled"
     assert workers(app) == []
     assert not folder_of(app, name).exists()
+    assert missing(app, name) is None
     assert refused(asked(app, f"/api/downloads/{identity}/resume", {})) == (409, "download_conflict")
     until(app, started(app, name), is_done)
+    assert missing(app, name) == []
 
 
 def test_cancelling_an_update_leaves_the_model_that_was_there(app: Server, hub: Hub, name: str) -> None:
@@ -309,6 +317,12 @@ def test_the_plan_that_was_shown_is_the_one_that_runs(app: Server, hub: Hub, nam
     snapshots = folder_of(app, name) / "snapshots"
     assert [path.name for path in snapshots.iterdir()] == [new]
     assert (snapshots / new / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def missing(app: Server, name: str) -> list[str] | None:
+    """What a model lacks of its files, by the library; None where it is not there."""
+    rows = app.get("/api/library")["models"]
+    return next((row["missing"] for row in rows if row["repo_id"] == name), None)
 
 
 def folder_of(app: Server, name: str) -> Path:

@@ -246,6 +246,23 @@ def test_the_version_is_printed() -> None:
     assert __version__ in printed.stdout
 
 
+@pytest.mark.parametrize("name", ["~nobodyhere/model", "x" * 5000])
+def test_a_name_that_no_folder_can_have_is_told_on_the_page(home: Path, name: str) -> None:
+    with serving(home, "--model", name) as server:
+        assert "model" in wait_for_phase(server, "failed")["error"]
+        assert server.get("/health/live") == {"status": "ok"}
+
+
+def test_numbers_that_no_model_has_fail_once_and_not_five_times(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "odd"
+    shutil.copytree(POCKET, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_attention_heads": 0}))
+    with serving(home, "--model", str(folder)) as server:
+        assert "cannot be used" in wait_for_phase(server, "failed")["error"]
+        assert "Traceback" not in server.log.read_text()
+
+
 def test_damaged_weights_are_found_by_the_first_inference_and_not_by_a_user(
     home: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -196,3 +198,32 @@ def test_a_blob_that_is_a_link_into_a_shared_store_counts_nothing_and_leaves_the
 def test_an_empty_cache_has_an_empty_plan(tmp_path: Path) -> None:
     made = plan(Surroundings(tmp_path / "hub", tmp_path / "models"))
     assert (made.superseded, made.partials, made.reclaim_bytes) == ([], [], 0)
+
+
+def test_what_another_process_has_said_to_use_stays(cache: Cache, tmp_path: Path) -> None:
+    built = converted.prepare(converted.target(tmp_path / "models", "org/model", 4))
+    folders = (str(cache.repo.snapshots / OLD), str(built))
+    code = (
+        "import sys, pathlib\n"
+        "from fireside.catalog.in_use import hold\n"
+        "held = [hold(pathlib.Path(each)) for each in sys.argv[1:]]\n"
+        "print(flush=True), sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *folders], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as user:
+        assert user.stdout
+        user.stdout.readline()
+        made = plan(cache.around())
+        assert (removed(made), made.converted) == (([], 0), [])
+        with pytest.raises(DownloadConflict, match="another program"):
+            converted.prepare(converted.target(tmp_path / "models", "org/model", 4))
+        user.kill()
+    made = plan(cache.around())
+    assert (removed(made)[0], [each.path for each in made.converted]) == ([OLD], [str(built)])
+
+
+def test_contents_of_a_snapshot_with_another_name_stay(cache: Cache) -> None:
+    cache.snapshot("by-hand", {"model.safetensors": b"own" * 100})
+    execute(cache.around(), plan(cache.around()).token)
+    assert (cache.repo.snapshots / "by-hand" / "model.safetensors").read_bytes() == b"own" * 100

@@ -19,6 +19,7 @@ import pytest
 from huggingface_hub import constants, scan_cache_dir, try_to_load_from_cache
 from safetensors.numpy import save
 
+from fireside.catalog.hub.clean_up import Surroundings, execute, plan
 from fireside.catalog.hub.fetching import fetch
 from fireside.catalog.hub.names import check_repo_id, check_revision
 from fireside.catalog.hub.progress import Event
@@ -318,12 +319,29 @@ def test_a_revision_that_changes_in_between_leaves_no_half_of_the_old_one(hub: H
         ("tokenizer.json", "../../evil.json"),
         ("tokenizer.json", "/tmp/evil.json"),
         ("config.json", "a\\b.json"),
+        ("config.json", "x" * 100_000 + ".json"),
+        ("config.json", "config\x1b[2J.json"),
     ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(hub: Hub, tmp_path: Path, name: str, said: str) -> None:
     hub.names[name] = said
     assert Fetched(tmp_path).code == "unsafe_repository"
     assert not (tmp_path / "hub").exists()
+
+
+def test_a_clean_up_leaves_alone_what_another_program_downloads(hub: Hub, tmp_path: Path) -> None:
+    """An update, of which no ref tells before it is whole."""
+    old = Fetched(tmp_path).snapshot
+    new = hub.repos[TINY].commit({**FILES, "model.safetensors": OTHERS})
+    hub.faults["model.safetensors"] = [Slow(0.1)]
+    first = start(hub, tmp_path, TINY, "main")
+    wait_for(lambda: any(name.endswith(".incomplete") for name in blobs(tmp_path)))
+    around = Surroundings(tmp_path / "hub", tmp_path / "models")
+    assert plan(around, force=True).reclaim_bytes == 0
+    execute(around, plan(around, force=True).token, force=True)
+    assert worked(first)[1]["kind"] == "done"
+    assert missing_files(old.with_name(new)) == []
+    assert [each.prune_snapshots for each in plan(around).superseded] == [[old.name]]
 
 
 def test_a_file_that_another_program_downloads_is_left_to_it(hub: Hub, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_words_resolve_to_a_model(tmp_path: Path, many: list[ModelFacts]) -> Non
         resolve("chat")
     with pytest.raises(ModelNotFoundError, match=r"incomplete.*model-00001-of-00003"):
         resolve("half")
-    with pytest.raises(ModelNotFoundError, match=r"Did you mean org/chat-small.*hf download"):
+    with pytest.raises(ModelNotFoundError, match=r"Did you mean org/chat-small.*fireside models get"):
         resolve("chat-smal1")
 
 

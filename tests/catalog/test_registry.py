@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,29 @@ def test_a_damaged_file_is_made_anew(damage: str, three: Watched, tmp_path: Path
     assert three.read()[0] == names
     assert three.read() == (names, [])
     assert three.rates() == {}
+
+
+@pytest.mark.parametrize("trouble", ["a folder", "a view", "a lock"])
+def test_models_are_told_where_the_file_cannot_be_used(
+    trouble: str, three: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "catalog.db"
+    monkeypatch.setattr(registry, "_BUSY_S", 0.05)
+    three.record_rate("own", 5)
+    if trouble != "a lock":
+        file.unlink()
+    if trouble == "a folder":
+        file.mkdir()
+    with closing(sqlite3.connect(":memory:" if trouble == "a folder" else file)) as database:
+        if trouble == "a view":
+            database.executescript("CREATE VIEW models AS SELECT 1")
+        elif trouble == "a lock":
+            database.execute("BEGIN EXCLUSIVE")
+        for _ in range(2):
+            assert three.read()[0] == ["org/a", "org/b", "own"]
+        three.record_rate("own", 7)
+    if trouble == "a lock":
+        assert three.rates() == {"own": 5}
 
 
 def test_a_file_of_other_code_is_made_anew(

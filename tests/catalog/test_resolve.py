@@ -89,7 +89,7 @@ def test_a_path_that_is_not_there_is_named(spec: str, models: Path, cache: Path)
 def test_an_unknown_name_gets_near_misses_and_a_way_on(spec: str, models: Path, cache: Path) -> None:
     write_cached(cache, "org/Some-Model")
     write_cached(cache, "org/unlike-anything")
-    with pytest.raises(ModelNotFoundError, match=r"mean org/Some-Model\?.*hf download"):
+    with pytest.raises(ModelNotFoundError, match=r"mean org/Some-Model\?.*fireside models get"):
         resolve_model(spec, models, cache)
 
 
@@ -111,7 +111,7 @@ def test_a_shard_whose_blob_is_gone_counts_as_missing(models: Path, cache: Path)
     shard = snapshot / "model-00001-of-00002.safetensors"
     shard.unlink()
     shard.symlink_to(cache / "no-such-blob")
-    with pytest.raises(ModelNotFoundError, match=r"model-00001-of-00002.*hf download org/big"):
+    with pytest.raises(ModelNotFoundError, match=r"model-00001-of-00002.*fireside models get org/big"):
         resolve_model("org/big", models, cache)
 
 
@@ -163,5 +163,5 @@ def test_files_of_nonsense_are_named(
 def test_a_model_of_the_cache_without_a_config_is_incomplete(models: Path, cache: Path) -> None:
     snapshot = write_cached(cache, "org/Some-Model")
     (snapshot / "config.json").unlink()
-    with pytest.raises(ModelNotFoundError, match=r"incomplete: config\.json missing.*hf download"):
+    with pytest.raises(ModelNotFoundError, match=r"incomplete: config\.json missing.*fireside models get"):
         resolve_model("org/Some-Model", models, cache)

@@ -19,7 +19,7 @@ from fireside.catalog.fit import (
     gigabytes,
     plan_memory,
 )
-from fireside.catalog.fit_config import ShapeError
+from fireside.catalog.fit_config import AbsurdShapeError, ShapeError
 from fireside.catalog.fit_shape import ModelShape, read_config
 from fireside.catalog.fit_weights import RunningWeights
 from fireside.catalog.machine import Device, Machine
@@ -120,6 +120,8 @@ def assess(
     blank = msgspec.structs.replace(blank, weights_bytes=weights.bytes)
     try:
         shape = ModelShape.from_config(read_config(Path(facts.path)))
+    except AbsurdShapeError as error:
+        return _because(blank, str(error))
     except ShapeError as error:
         return _by_weights(blank, weights, str(error))
     need = ModelNeed(facts.repo_id, shape, weights)

@@ -15,6 +15,7 @@ import msgspec
 from fireside.catalog.fit_config import Config, ShapeError
 from fireside.catalog.fit_shape import read_config
 from fireside.catalog.fit_weights import WeightsError, read_weights
+from fireside.catalog.json_file import UnreadableError, read_json
 
 T = TypeVar("T")
 Pooling = Literal["cls", "mean", "last"]
@@ -113,7 +114,7 @@ def _has_no_head(names: Iterable[str], config: Config, bare: bool) -> bool:
 def _card_says_so(path: Path) -> bool:
     """Whether the header of a model card has one of the tags of embedders."""
     try:
-        text = path.read_text("utf-8", errors="replace")
+        text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
     except OSError:
         return False
     header = text.split("\n---", 1)[0] if text.startswith("---") else ""
@@ -268,6 +269,6 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as error:
+        return read_json(path, kind)
+    except UnreadableError as error:
         raise UnsupportedEmbedderError(f"{path} cannot be read: {error}") from error

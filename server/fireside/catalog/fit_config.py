@@ -45,8 +45,19 @@ _DEFAULTS: dict[str, dict[str, int]] = {
 }
 
 
+_WINDOW = "max_position_embeddings"
+_LARGEST = 1 << 40
+"""Of a single number; those of real models are below 2^24."""
+_OF_LAYERS = frozenset({"num_hidden_layers", "num_layers", "num_loops", "sliding_window_pattern"})
+_MOST_LAYERS = 1000
+
+
 class ShapeError(ValueError):
     """A config does not say how large its model is; the message names what is missing."""
+
+
+class AbsurdShapeError(ShapeError):
+    """A config has sizes that no model has; building one would take all memory, or forever."""
 
 
 class Fields:
@@ -93,7 +104,13 @@ class Fields:
                 value = int(value)
             if isinstance(value, int) and not isinstance(value, bool):
                 if value < 0:
-                    raise ShapeError(f"config.json has {alias} = {value}; a size cannot be negative.")
+                    raise AbsurdShapeError(f"config.json has {alias} = {value}; a size cannot be negative.")
+                if name == _WINDOW:
+                    return min(value, _LARGEST)  # Some say "endless" with a 1 and thirty zeros.
+                if value > (_MOST_LAYERS if name in _OF_LAYERS else _LARGEST):
+                    raise AbsurdShapeError(
+                        f"config.json has {alias} = {str(value)[:40]}; no model is that large."
+                    )
                 return value
             if value is not None and not isinstance(value, bool | str):
                 raise ShapeError(f"config.json has {alias} = {value!r}; a whole number was expected.")

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from fireside.catalog.fit_caches import CacheShape, attention, cache_shapes, has_sinks, is_compressed
-from fireside.catalog.fit_config import Config, Fields, ShapeError
+from fireside.catalog.fit_config import AbsurdShapeError, Config, Fields, ShapeError
 from fireside.catalog.fit_kv import PLAIN, KvScheme
+from fireside.catalog.json_file import UnreadableError, read_json
 
 _FLOAT32 = 4
+_LONG, _CHUNK = 1 << 24, 1 << 13
+_ENDLESS = 1 << 62
+"""Bytes, beyond which numbers are no longer those of a model."""
 _SCORE_BYTES = 4
 """Attention weights are float32 whatever the model's type."""
 
@@ -65,9 +67,23 @@ class ModelShape:
         """Read a config.json.
 
         Raises:
-            ShapeError: a number that decides is not there.
+            ShapeError: a number that decides is not there, or they make no sense together.
         """
-        fields = Fields(config)
+        try:
+            shape = cls._read(Fields(config))
+            row = shape.kv_bytes_allocated(_LONG, _FLOAT32) + shape.prefill_bytes(_LONG, _FLOAT32, _CHUNK)
+            endless = row + shape.copy_bytes(_LONG, _FLOAT32) + shape.decode_bytes(_CHUNK) > _ENDLESS
+            shape.copy_share()
+        except ArithmeticError as error:
+            raise AbsurdShapeError(f"The sizes in config.json make no sense together: {error}.") from error
+        if not (shape.hidden and shape.vocab and shape.caches):
+            raise AbsurdShapeError("config.json describes a model without layers, width or words.")
+        if endless:
+            raise AbsurdShapeError("The sizes in config.json come to more memory than any machine has.")
+        return shape
+
+    @classmethod
+    def _read(cls, fields: Fields) -> "ModelShape":
         caches = cache_shapes(fields)
         heads = fields.optional("num_attention_heads") or 0
         full = attention(fields) if heads else CacheShape()
@@ -197,8 +213,8 @@ def read_config(folder: Path) -> dict[str, object]:
     """
     path = folder / "config.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, object])
-    except (OSError, msgspec.DecodeError) as error:
+        return read_json(path, dict[str, object])
+    except UnreadableError as error:
         raise ShapeError(f"{path} cannot be read ({error}); get the model again.") from error
 
 

@@ -12,6 +12,7 @@ import msgspec
 from safetensors import SafetensorError, safe_open
 
 from fireside.catalog.fit_config import Config
+from fireside.catalog.json_file import UnreadableError, read_json
 
 _FLOAT32 = 4
 _FLOATS = frozenset({"F64", "F32", "F16", "BF16"})
@@ -191,8 +192,8 @@ def _files(folder: Path) -> Iterable[Path]:
     index = folder / _INDEX
     if index.is_file():
         try:
-            weight_map = msgspec.json.decode(index.read_bytes(), type=_Index).weight_map
-        except (OSError, msgspec.DecodeError) as error:
+            weight_map = read_json(index, _Index).weight_map
+        except UnreadableError as error:
             raise WeightsError(f"{index} cannot be read ({error}); get the model again.") from error
         return [folder / name for name in sorted(set(weight_map.values()))]
     found = sorted(folder.glob("model*.safetensors"))
@@ -202,6 +203,8 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _read_header(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise WeightsError(f"{path} is missing or no file; get it again.")
     try:
         opened: Any = safe_open(path, framework="numpy")
         with opened as file:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from fireside.catalog.json_file import read_json
+
 INDEX = "model.safetensors.index.json"
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "tiktoken.model")
 
@@ -64,19 +66,30 @@ def unfinished(folder: Path, blobs: Path | None) -> list[str]:
         blobs: of a repository in the Hugging Face cache; None for a folder, whose downloads keep theirs in
             `.cache/huggingface/download`.
     """
-    if blobs is not None:
-        partial = [path.name for path in blobs.glob("*.incomplete")]
-        # What was fetched by another process since then is whole.
-        return sorted(name for name in partial if not (blobs / name.partition(".")[0]).exists())
-    downloads = folder / ".cache" / "huggingface" / "download"
-    return sorted(path.name for path in downloads.rglob("*.incomplete")) if downloads.is_dir() else []
+    try:
+        if blobs is not None:
+            partial = [path.name for path in blobs.glob("*.incomplete")]
+            # What was fetched by another process since then is whole.
+            return sorted(name for name in partial if not (blobs / name.partition(".")[0]).exists())
+        downloads = folder / ".cache" / "huggingface" / "download"
+        return sorted(path.name for path in downloads.rglob("*.incomplete")) if downloads.is_dir() else []
+    except FileNotFoundError:
+        return []  # The folder has just gone.
+
+
+def has_gguf(folder: Path) -> bool:
+    """Whether weights in a format of another program are there."""
+    try:
+        return any(folder.glob("*.gguf"))
+    except FileNotFoundError:
+        return False  # The folder has just gone.
 
 
 def missing_files(folder: Path) -> list[str]:
     """The files without which a model folder cannot be loaded, by name; empty if it is complete.
 
     Raises:
-        OSError, msgspec.DecodeError: the index of the weights cannot be read.
+        OSError, UnreadableError: the index of the weights cannot be read.
     """
     missing = [] if (folder / "config.json").is_file() else ["config.json"]
     missing += [name for name in weight_files(folder) if not (folder / name).is_file()]
@@ -89,11 +102,11 @@ def weight_files(folder: Path) -> list[str]:
     """The weight files that there must be: those of the index, or those that a shard's name counts.
 
     Raises:
-        OSError, msgspec.DecodeError: the index cannot be read.
+        OSError, UnreadableError: the index cannot be read.
     """
     index = folder / INDEX
     if index.is_file():
-        names = msgspec.json.decode(index.read_bytes(), type=ShardIndex).weight_map.values()
+        names = read_json(index, ShardIndex).weight_map.values()
         return sorted(set(names)) or ["model.safetensors"]
     found = sorted(path.name for path in folder.glob("model*.safetensors"))
     shard = next(filter(None, map(_NUMBERED_SHARD.fullmatch, found)), None)

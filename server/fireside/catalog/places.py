@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Literal
+from unicodedata import category
 
 Origin = Literal["embedded", "folder", "hub"]
 
@@ -70,6 +71,14 @@ def locate(roots: Roots) -> list[Place]:
     return list(found.values())
 
 
+def full_path(folder: Path) -> Path:
+    """A folder that somebody has named; as it stands where it begins with the home of nobody."""
+    try:
+        return folder.expanduser().absolute()
+    except RuntimeError:
+        return folder.absolute()
+
+
 def _in_cache(cache: Path) -> Iterator[Place]:
     for repo in _folders(cache):
         kind, _, name = repo.name.partition("--")
@@ -79,14 +88,29 @@ def _in_cache(cache: Path) -> Iterator[Place]:
 
 def _in_repository(repo: Path, repo_id: str) -> Place:
     main = repo / "snapshots" / _main(repo)
-    if main.parent.name == "snapshots" and main.is_dir():
+    if main.parent == repo / "snapshots" and is_folder(main):
         snapshot = main
     else:
         snapshots = _folders(repo / "snapshots")
-        snapshot = max(snapshots, key=lambda path: path.stat().st_mtime_ns, default=None)
+        snapshot = max(snapshots, key=_modified, default=None)
     if snapshot is None:
         return Place(repo_id, None, repo, "hub", repo / "blobs")
     return Place(repo_id, snapshot.name, snapshot, "hub", repo / "blobs")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder, whatever somebody has called it."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # Nothing can have such a name.
+
+
+def _modified(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0  # It has gone since it was listed.
 
 
 def _main(repo: Path) -> str:
@@ -97,7 +121,7 @@ def _main(repo: Path) -> str:
 
 
 def _in_folders(folder: Path) -> Iterator[Place]:
-    folder = folder.expanduser().absolute()
+    folder = full_path(folder)
     if _is_model(folder):
         yield Place(folder.name, None, folder, "folder")
     else:
@@ -119,11 +143,19 @@ def _below(folder: Path, prefix: str, levels: int) -> Iterator[Place]:
 
 def _is_model(folder: Path) -> bool:
     """Whether files of a model are in a folder, be they all or not."""
-    return (folder / "config.json").is_file() or any(folder.glob("model*.safetensors"))
+    try:
+        return (folder / "config.json").is_file() or any(folder.glob("model*.safetensors"))
+    except OSError:
+        return False  # It has gone since it was listed.
 
 
 def _folders(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if path.is_dir())
+        return sorted(path for path in folder.iterdir() if path.is_dir() and _is_text(path.name))
     except OSError:
         return []
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name can be asked for and shown: it is UTF-8 and has no control characters."""
+    return not any(category(letter) in ("Cc", "Cs") for letter in name)

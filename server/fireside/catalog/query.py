@@ -15,6 +15,8 @@ COEXIST_SHARE = 0.6
 _MAX_NEAR_MISSES = 5
 _BETWEEN = re.compile(r"[-_/.\s]+")
 _MAX_CANDIDATES = 10
+_LONGEST = 200
+"""Letters of a name that are said again."""
 
 
 class UnknownModelError(LookupError):
@@ -26,7 +28,7 @@ class UnknownModelError(LookupError):
 
     def __init__(self, query: str, near: Sequence[str]) -> None:
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        super().__init__(f"There is no model {query!r} on this machine.{hint}")
+        super().__init__(f"There is no model {query[:_LONGEST]!r} on this machine.{hint}")
         self.near = list(near)
 
 
@@ -42,7 +44,8 @@ class AmbiguousModelError(LookupError):
         more = len(candidates) - _MAX_CANDIDATES
         tail = f" and {more} more" if more > 0 else ""
         super().__init__(
-            f"{query!r} is in the names of {len(candidates)} models: {shown}{tail}. Give more of the name."
+            f"{query[:_LONGEST]!r} is in the names of {len(candidates)} models: {shown}{tail}."
+            " Give more of the name."
         )
         self.candidates = list(candidates)
 

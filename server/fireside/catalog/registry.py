@@ -1,6 +1,7 @@
 """The models on this machine, kept in SQLite: only those are read again whose files have changed.
 
-The file may be deleted at any time. It is made anew where it is damaged, or was written by other code.
+The file may be deleted at any time. It is made anew where it is damaged, or was written by other code, and
+done without where the disk is full or it may not be written.
 """
 
 import logging
@@ -17,8 +18,9 @@ from typing import TypeVar
 
 import msgspec
 
+from fireside.catalog.database_errors import is_damage
 from fireside.catalog.families import Families
-from fireside.catalog.places import Place, Roots, default_hub_cache, locate
+from fireside.catalog.places import Place, Roots, default_hub_cache, full_path, locate
 from fireside.catalog.scan import ModelFacts, fingerprint, scan
 from fireside.catalog.scan_weights import WeightFacts
 from fireside.paths import Home
@@ -58,6 +60,8 @@ class Catalog:
         self._database = database
         self._roots = roots
         self._lock = Lock()
+        self._without_file = False
+        self._spare: sqlite3.Connection | None = None
 
     @classmethod
     def of_home(cls, home: Home, folders: Sequence[Path] = ()) -> "Catalog":
@@ -126,26 +130,42 @@ class Catalog:
             return dict(database.execute("SELECT repo_id, tps FROM measured").fetchall())
 
     def _retried(self, work: Callable[[], T]) -> T:
-        """Run something; with a new file once more, where the old one turns out to be damaged."""
+        """Run something; once more with a new file where the old one turns out to be damaged.
+
+        Without a file where there can be none: all that is known can be found out again.
+        """
         try:
             return work()
-        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-            if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
-                raise
-            log.warning("%s is made anew, for it cannot be read: %s", self._database, error)
-            self._database.unlink(missing_ok=True)
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            log.warning("%s cannot be used: %s", self._database, error)
+            damaged = not isinstance(error, sqlite3.Error) or is_damage(error)
+        try:
+            if damaged:
+                self._database.unlink(missing_ok=True)
+                self._database.with_name(f"{self._database.name}-journal").unlink(missing_ok=True)
+                return work()
+        except (OSError, sqlite3.Error) as error:
+            log.warning("%s cannot be made anew: %s", self._database, error)
+        self._without_file = True
+        try:
             return work()
+        finally:
+            self._without_file = False
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
+        if self._without_file:
+            if self._spare is None:
+                self._spare = sqlite3.connect(":memory:", check_same_thread=False)
+                _prepare(self._spare)
+            yield self._spare
+            return
         # Immediate: whoever asks for the lock only after reading is refused where two do so at once.
         opened = sqlite3.connect(self._database, timeout=_BUSY_S, isolation_level="IMMEDIATE")
         with closing(opened) as database:
             # What a loss of power may do to the file costs no more than another scan.
             database.execute("PRAGMA synchronous = OFF")
-            layout = _layout()
-            if database.execute("PRAGMA user_version").fetchone()[0] != layout:
-                database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {layout}; COMMIT;")
+            _prepare(database)
             yield database
 
 
@@ -160,9 +180,10 @@ def _layout() -> int:
     return zlib.crc32(repr((_LAYOUT, mlx_lm, fields)).encode()) & 0x7FFFFFFF
 
 
-def _is_damage(error: sqlite3.OperationalError) -> bool:
-    """Whether an error is one of the file's content, not of the disk or of another process's lock."""
-    return "no such" in str(error) or "no column" in str(error)
+def _prepare(database: sqlite3.Connection) -> None:
+    layout = _layout()
+    if database.execute("PRAGMA user_version").fetchone()[0] != layout:
+        database.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {layout}; COMMIT;")
 
 
 def _known(database: sqlite3.Connection) -> dict[str, tuple[str, bytes]]:
@@ -186,7 +207,7 @@ def _scanned(places: list[Place], progress: Progress | None) -> dict[Place, Mode
 def _reap(database: sqlite3.Connection, places: list[Place], roots: Roots) -> None:
     """Forget models that are gone. Those below other roots, which somebody else named, stay."""
     here = {str(place.path) for place in places}
-    tops = [top.expanduser().absolute() for top in (roots.hub_cache or default_hub_cache(), *roots.folders)]
+    tops = [full_path(top) for top in (roots.hub_cache or default_hub_cache(), *roots.folders)]
     for (path,) in database.execute("SELECT path FROM models").fetchall():
         below = any(Path(path).is_relative_to(top) for top in tops)
         if path not in here and (below or not Path(path).exists()):

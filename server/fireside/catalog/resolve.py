@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
-import msgspec
-
 from fireside.catalog import model_files
 from fireside.catalog.embedded import CONTEXT_WINDOW, MODEL_ID, MODEL_NAME, MODEL_NOTE, embedded_folder
 from fireside.catalog.families import Families
+from fireside.catalog.fit_config import AbsurdShapeError, Config, ShapeError
+from fireside.catalog.fit_shape import ModelShape
+from fireside.catalog.json_file import UnreadableError, read_json
 from fireside.catalog.machine import detect_machine
 from fireside.catalog.places import Origin, Place, Roots, locate, repository_of
 from fireside.catalog.query import AUTO, AmbiguousModelError, UnknownModelError, auto_pick, find_name
@@ -19,6 +20,10 @@ T = TypeVar("T")
 
 class ModelNotFoundError(Exception):
     """There is no usable model of that name here; the message says what was found and what to do."""
+
+    def __init__(self, message: str) -> None:
+        # Names of files need not be UTF-8.
+        super().__init__(message.encode("utf-8", "backslashreplace").decode())
 
 
 @dataclass(frozen=True)
@@ -90,14 +95,18 @@ def _folder(spec: str) -> Path:
     Raises:
         ModelNotFoundError: no file can have such a name, nor can a model.
     """
-    folder = Path(spec).expanduser()
+    folder = Path(spec)
     try:
+        folder = folder.expanduser()
         folder.stat()
     except FileNotFoundError:
         return folder
-    except (OSError, ValueError) as error:
+    # A RuntimeError is for the home of a user who is not there.
+    except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise ModelNotFoundError(f"No model and no folder can have that name: {why}.") from error
+        raise ModelNotFoundError(f"No model and no folder can have that name ({why}).") from error
+    if not _is_text(str(folder)):
+        raise ModelNotFoundError(f"{folder} cannot be named in an answer: its path is no UTF-8. Rename it.")
     return folder
 
 
@@ -113,9 +122,10 @@ def _named(spec: str, places: list[Place], models_dir: Path) -> ModelSource:
     except AmbiguousModelError as error:
         raise ModelNotFoundError(str(error)) from error
     except UnknownModelError as error:
+        wanted = spec if "/" in spec and " " not in spec else "OWNER/NAME"
         raise ModelNotFoundError(
             f"{error} Name a folder or a model in the Hugging Face cache; download one with:"
-            f" hf download {spec}"
+            f" fireside models get {wanted}"
         ) from error
     if name == MODEL_ID:
         return embedded_model(models_dir)
@@ -126,31 +136,39 @@ def _named(spec: str, places: list[Place], models_dir: Path) -> ModelSource:
 def _in_folder(folder: Path, model_id: str, origin: Origin) -> ModelSource:
     try:
         missing = model_files.missing_files(folder)
-    except (OSError, msgspec.DecodeError) as error:
+        damaged = {} if missing else model_files.damaged_files(folder, model_files.weight_files(folder))
+    except (OSError, UnreadableError) as error:
         raise ModelNotFoundError(f"{folder / model_files.INDEX} cannot be read: {error}") from error
     if missing:
         raise ModelNotFoundError(_incomplete(folder, model_id, origin, missing))
-    _check_weight_files(folder)
-    name = model_id.rpartition("/")[2].replace("-", " ").replace("_", " ")
-    return ModelSource(model_id, name, folder, origin, context_window=_context_window(folder))
-
-
-def _check_weight_files(folder: Path) -> None:
-    for name, reason in model_files.damaged_files(folder, model_files.weight_files(folder)).items():
+    for name, reason in damaged.items():
         raise ModelNotFoundError(f"{folder / name} is damaged or cut off ({reason}); get it again.")
+    config = _read_json(folder / "config.json", dict[str, object])
+    _check_sizes(folder, config)
+    name = model_id.rpartition("/")[2].replace("-", " ").replace("_", " ")
+    return ModelSource(model_id, name, folder, origin, context_window=_context_window(config))
 
 
 def _incomplete(folder: Path, model_id: str, origin: Origin, missing: list[str]) -> str:
     text = f"The model in {folder} is incomplete: {', '.join(missing)} missing."
     if origin == "hub":
-        return f"{text} Finish the download with: hf download {model_id}"
-    if any(folder.glob("*.gguf")):
+        return f"{text} Finish the download with: fireside models get {model_id}"
+    if model_files.has_gguf(folder):
         return f"{text} A GGUF file is there, but models are loaded from safetensors files."
     return f"{text} A model folder holds config.json, model*.safetensors and a tokenizer."
 
 
-def _context_window(folder: Path) -> int | None:
-    config = _read_json(folder / "config.json", dict[str, object])
+def _check_sizes(folder: Path, config: Config) -> None:
+    """Refuse what would take all memory before it could be said to be too much."""
+    try:
+        ModelShape.from_config(config)
+    except AbsurdShapeError as error:
+        raise ModelNotFoundError(f"The model in {folder} is damaged: {error}") from error
+    except ShapeError:
+        return  # Of a kind that is not known here: the core may know it.
+
+
+def _context_window(config: Config) -> int | None:
     for part in (config, config.get("text_config")):
         if isinstance(part, dict):
             tokens = cast("dict[str, object]", part).get("max_position_embeddings")
@@ -161,9 +179,17 @@ def _context_window(folder: Path) -> int | None:
 
 def _read_json(path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, msgspec.DecodeError) as error:
+        return read_json(path, kind)
+    except UnreadableError as error:
         raise ModelNotFoundError(f"{path} cannot be read: {error}") from error
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _looks_like_a_path(spec: str) -> bool:

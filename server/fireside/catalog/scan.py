@@ -31,7 +31,8 @@ _SPEECH_TASKS = frozenset({"automatic-speech-recognition", "text-to-speech", "te
 _VISION_KEYS = ("vision_config", "vision_tower", "mm_vision_tower", "image_token_id", "image_token_index")
 _AUDIO_KEYS = ("audio_config", "audio_token_id", "audio_token_index", "sound_config")
 _BITS = {"mxfp4": 4, "nvfp4": 4, "mxfp8": 8, "fp8": 8}
-_READERS = (OSError, ValueError, RecursionError)
+_MOST_BITS = 64
+_READERS = (OSError, ValueError)
 """What files of nonsense come to, whoever reads them."""
 
 
@@ -135,12 +136,16 @@ def scan(place: Place, families: Families) -> ModelFacts:
     try:
         facts = _described(facts, place.path, read_config(place.path), families)
     except _READERS as error:
-        too_deep = f"a JSON file in {place.path} is nested too deeply"
-        unreadable = [too_deep if isinstance(error, RecursionError) else str(error)]
+        unreadable = [str(error)]
     missing = _missing(place)
     if not missing or (place.path / "config.json").is_file():
         missing += unreadable
-    return msgspec.structs.replace(facts, missing=tuple(missing))
+    return msgspec.structs.replace(facts, missing=tuple(map(_shown, missing)))
+
+
+def _shown(text: str) -> str:
+    """A text with what is no UTF-8 in names of files written out."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _missing(place: Place) -> list[str]:
@@ -242,4 +247,6 @@ def _packing(config: Config) -> tuple[int | None, str | None]:
     settings = cast("dict[str, object]", value)
     bits = settings.get("bits")
     way = settings.get("mode") or settings.get("quant_method") or "affine"
-    return (bits if isinstance(bits, int) else _BITS.get(str(way))), str(way)
+    if isinstance(bits, int) and 0 < bits <= _MOST_BITS:
+        return bits, str(way)
+    return _BITS.get(str(way)), str(way)

@@ -6,6 +6,8 @@ from typing import Any, cast
 
 import msgspec
 
+from fireside.catalog.json_file import UnreadableError, read_json
+
 _LONGEST_CARD = 1 << 18
 """Bytes of a model card that are looked at; its header comes first."""
 
@@ -28,8 +30,8 @@ def read_template(folder: Path) -> str:
         path = folder / name
         if path.is_file():
             try:
-                texts += _templates(msgspec.json.decode(path.read_bytes(), type=_TokenizerConfig))
-            except (OSError, msgspec.DecodeError):
+                texts += _templates(read_json(path, _TokenizerConfig))
+            except UnreadableError:
                 continue
     return "\n".join(filter(None, texts))
 
@@ -50,8 +52,11 @@ def read_card(folder: Path) -> dict[str, str]:
     Not by a YAML parser: the headers of embedders hold thousands of lines of results, which would take it
     seconds, and the keys that matter are one line each.
     """
+    path = folder / "README.md"
+    if not path.is_file():
+        return {}
     try:
-        with (folder / "README.md").open("rb") as file:
+        with path.open("rb") as file:
             text = file.read(_LONGEST_CARD).decode("utf-8", errors="replace")
     except OSError:
         return {}

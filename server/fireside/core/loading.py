@@ -73,7 +73,7 @@ def load(start: wire.Start, profile: Profile, channel: Channel) -> Loaded:
         report(wire.Phase("warming", "Trying a first inference"))
         vocab_size = _first_vector(model, embedder) if embedder else _first_inference(model)
         batches = embedder is not None or all(hasattr(cache, "merge") for cache in make_prompt_cache(model))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except _OF_A_MODEL as error:
         raise LoadError(f"The model in {folder} cannot be used: {type(error).__name__}: {error}") from error
     threads = choose_threads(profile.blas[0], Path(start.cache_dir)) if profile.blas else None
     if embedder is not None and threads is not None and profile.blas is not None:
@@ -81,6 +81,12 @@ def load(start: wire.Start, profile: Profile, channel: Channel) -> Loaded:
         profile.blas[0].set_threads(threads.prefill)
     ready = _ready(weights, profile, threads, batches, embedder is not None)
     return Loaded(model, vocab_size, limits, ready, threads, folder, embedder)
+
+
+_OF_A_MODEL = (
+    ArithmeticError, AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+"""What a model's files can bring about: their numbers go into its code unchecked."""
 
 
 def _located(folder: Path, profile: Profile) -> wire.Located:

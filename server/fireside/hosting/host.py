@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,7 +14,8 @@ from fireside.api.embedding_task import ServedEmbedder
 from fireside.api.generation import Served
 from fireside.api.request_log import RequestLog
 from fireside.api.served import Available
-from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
+from fireside.catalog.in_use import Hold, hold
+from fireside.catalog.resolve import ModelNotFoundError, ModelSource
 from fireside.config import ServeConfig
 from fireside.engine.engine import Engine
 from fireside.engine.metrics import Metrics
@@ -22,6 +24,7 @@ from fireside.hosting.hosted import HostedModel, Surroundings
 from fireside.hosting.names import Names
 from fireside.hosting.residents import Resident, least_needed, left_alone
 from fireside.hosting.shown import Shown
+from fireside.hosting.sources import Sources
 from fireside.http.errors import Conflict, NotFound, NotReady
 
 log = logging.getLogger(__name__)
@@ -71,7 +74,8 @@ class ModelHost:
             config, self._log, self.metrics, share, self._unspent_bytes, self._note_rate
         )
         self._served: ModelSource | None = None
-        self._sources: dict[str, ModelSource] = {}
+        self._hold: Hold | None = None
+        self._sources = Sources(config)
         self._models: dict[str, HostedModel] = {}
         self._loading: dict[str, asyncio.Task[HostedModel]] = {}
         self._changing = asyncio.Lock()
@@ -128,11 +132,12 @@ class ModelHost:
     async def start(self) -> None:
         """Find the served model and start loading it; one that is not there is shown, not raised."""
         try:
-            self._served = await self._resolved(self._config.model)
+            source = await self._sources.find(self._config.model)
         except ModelNotFoundError as error:
             self._shown.failed("The model cannot be found", str(error))
             return
-        hosted = self._hosted(self._served)
+        await self._choose(source)
+        hosted = self._hosted(source)
         self._shown.follow(hosted)
         if self._config.idle_unload is not None:
             self._background(self._sweep(self._config.idle_unload))
@@ -146,6 +151,8 @@ class ModelHost:
         if self._tasks:
             await asyncio.wait(self._tasks)
         await asyncio.gather(*(hosted.close() for hosted in self._models.values()))
+        if self._hold is not None:
+            self._hold.close()
         await asyncio.to_thread(self._log.close)
 
     def kill(self) -> None:
@@ -176,7 +183,8 @@ class ModelHost:
         """
         self._refuse_while_switching()
         source = await self._source(name)
-        if self.main is not None and self.main.id == source.id and not self.main.failed:
+        main = self.main
+        if main is not None and not main.failed and (main.id, main.source.path) == (source.id, source.path):
             return source
         if (reason := await self._shelf.objection(source.id)) is not None:
             raise Conflict(f"{source.id} does not fit: {reason}", code="does_not_fit", param="model")
@@ -199,12 +207,18 @@ class ModelHost:
     async def _beside(self, source: ModelSource) -> None:
         """A switch within a pool: the model from before goes on answering until the other can, and stays."""
         self._shown.tell(source, "loading")
+        before = self._served
         try:
             hosted = await self._loaded(source)
         except (NotReady, Conflict) as error:
+            # A new revision of the served model took its place.
+            if before is not None and before.id == source.id:
+                self._shown.tell(source, "returning", str(error))
+                with contextlib.suppress(NotReady, Conflict):
+                    await self._loaded(before)
             self._shown.tell(source, "failed", str(error))
             return
-        self._served = source
+        await self._choose(source)
         self._shown.follow(hosted)
         self._shown.tell(source, "done")
 
@@ -235,7 +249,7 @@ class ModelHost:
 
     async def _serve(self, source: ModelSource) -> str | None:
         """Start what is to be the served model. Returns why it cannot be, after stopping it, or None."""
-        self._served = source
+        await self._choose(source)
         hosted = self._hosted(source)
         self._shown.follow(hosted)
         await hosted.start()
@@ -250,19 +264,18 @@ class ModelHost:
         served = self._served
         if served is None:
             raise NotReady("The model is still loading.")
-        source = served
+        wanted = served.id
         if self._config.model_pool > 1:
             wanted = await self._names.find(name, served.id, self._sources)
-            source = served if wanted == served.id else await self._source(wanted)
-        hosted = self._models.get(source.id)
-        if hosted is not None and not hosted.leaving and source.id not in self._loading:
+        hosted = self._models.get(wanted)
+        if hosted is not None and not hosted.leaving and wanted not in self._loading:
             return hosted
-        return await self._loaded(source)
+        return await self._loaded(await self._source(wanted))
 
     async def _source(self, name: str) -> ModelSource:
         """The model of a name that a request has. Raises NotFound."""
         try:
-            return await self._resolved(name)
+            return await self._sources.find(name)
         except ModelNotFoundError as error:
             raise NotFound(str(error), code="model_not_found", param="model") from error
 
@@ -277,7 +290,12 @@ class ModelHost:
     async def _load(self, source: ModelSource) -> HostedModel:
         async with self._changing:
             if (hosted := self._models.get(source.id)) is not None:
-                return hosted
+                if hosted.source.path == source.path:
+                    return hosted
+                # Another revision of it has come.
+                hosted.leaving = True
+                await hosted.drained(_DRAIN_WITHIN_S)
+                await self._stop(hosted, _SWITCHED)
             while len(self._models) >= self._config.model_pool:
                 if not await self._make_room(source):
                     raise Conflict(
@@ -316,7 +334,11 @@ class ModelHost:
         return True
 
     async def _stop(self, hosted: HostedModel, why: str) -> None:
-        """End a model; what is left to be seen of it is that it can be started again."""
+        """End a model; what is left to be seen of it is that it can be started again.
+
+        Who asks for it meanwhile waits, and starts it.
+        """
+        hosted.leaving = True
         if hosted is self.main:
             self._known = hosted.served
         await hosted.close(why)
@@ -332,8 +354,9 @@ class ModelHost:
             if self._changing.locked():
                 continue
             async with self._changing:
-                for model_id in left_alone(self._residents(), time.monotonic(), idle_s):
-                    await self._stop(self._models[model_id], _STOPPED)
+                # One may be asked for while another stops, which takes seconds.
+                while left := left_alone(self._residents(), time.monotonic(), idle_s):
+                    await self._stop(self._models[left[0]], _STOPPED)
 
     def _residents(self) -> list[Resident]:
         return [
@@ -357,20 +380,12 @@ class ModelHost:
     def _unspent_bytes(self) -> int:
         return sum(hosted.unspent_bytes for hosted in list(self._models.values()))
 
-    async def _resolved(self, name: str | None) -> ModelSource:
-        """The model of a name; one that has run before may be anywhere on the disk.
-
-        Raises:
-            ModelNotFoundError: there is none, or several have the name.
-        """
-        if name is not None and name in self._sources:
-            return self._sources[name]
-        home = self._config.home
-        source = await asyncio.to_thread(
-            resolve_model, name, home.models, models_dirs=self._config.models_dirs
-        )
-        self._sources[source.id] = source
-        return source
+    async def _choose(self, source: ModelSource) -> None:
+        """Serve this model from now on; nobody may remove its files, even while it is not in memory."""
+        held = await asyncio.to_thread(hold, source.path)
+        before, self._hold, self._served = self._hold, held, source
+        if before is not None:
+            before.close()
 
     def _hosted(self, source: ModelSource) -> HostedModel:
         hosted = self._models[source.id] = HostedModel(source, self._around)

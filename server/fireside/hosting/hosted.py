@@ -19,6 +19,7 @@ from fireside.api.request_log import RequestLog
 from fireside.api.sampling import SamplingFields
 from fireside.catalog.embedders import NOTE, Embedder, UnsupportedEmbedderError, read_embedder
 from fireside.catalog.fit import DoesNotFitError
+from fireside.catalog.in_use import Hold, hold
 from fireside.catalog.resolve import ModelSource
 from fireside.config import ServeConfig
 from fireside.engine.admission import Admission, MemoryFlags, plan_admission
@@ -77,6 +78,7 @@ class HostedModel:
         self.leaving = False
         self._around = around
         self._metrics = around.metrics.another()
+        self._hold: Hold | None = None
         self._text: TextModel | EmbeddingText | None = None
         self._grammars: GrammarCompiler | None = None
 
@@ -105,6 +107,7 @@ class HostedModel:
 
     async def start(self) -> None:
         """Start to load; how that goes is on the board."""
+        self._hold = await asyncio.to_thread(hold, self.source.path)
         try:
             embedder = await asyncio.to_thread(_embedder, self.source)
         except UnsupportedEmbedderError as error:
@@ -144,6 +147,8 @@ class HostedModel:
         async with aclosing(self.board.follow()) as changes:
             async for status in changes:
                 if status.phase in ("ready", "failed", "stopping"):
+                    # Whoever waited asks only now: loading may have taken longer than it may be idle.
+                    self.used_at = time.monotonic()
                     return status
         return self.board.current
 
@@ -171,6 +176,8 @@ class HostedModel:
             await self._grammars.close()
         if self._text is not None:
             self._text.close()
+        if self._hold is not None:
+            self._hold.close()
         self.board.update(phase="stopping", detail="Stopping")
 
     def kill(self) -> None:

@@ -10,12 +10,13 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from fireside.catalog.hub.errors import DownloadConflict
+from fireside.catalog.in_use import is_held
 
 PARTIAL = ".incomplete"
 LOCKS = ".locks"
@@ -130,6 +131,13 @@ class RepoFolder:
             pass
         return False
 
+    @property
+    def is_written(self) -> bool:
+        """Whether somebody is just downloading it."""
+        return is_held(self.path) or any(
+            self.is_locked(lock.stem) for lock in (self.cache / LOCKS / self.name).glob("*.lock")
+        )
+
     def discard(self, commit: str | None) -> None:
         """Remove what an unfinished download left.
 
@@ -150,13 +158,13 @@ class RepoFolder:
             shutil.rmtree(self.path, ignore_errors=True)
             shutil.rmtree(self.cache / LOCKS / self.name, ignore_errors=True)
 
-    def used_blobs(self, commits: set[str] | None = None) -> set[str]:
-        """The names of the blobs that snapshots link to: all of them, or those of `commits`."""
+    def used_blobs(self, besides: Collection[str] = ()) -> set[str]:
+        """The names of the blobs that snapshots link to, all but those of the commits `besides`."""
         folders = self.snapshots.iterdir() if self.snapshots.is_dir() else ()
         links = [
             path.readlink()
             for folder in folders
-            if commits is None or folder.name in commits
+            if folder.name not in besides
             for path in folder.rglob("*")
             if path.is_symlink()
         ]

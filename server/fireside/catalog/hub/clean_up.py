@@ -1,17 +1,20 @@
 """What may be removed to make room: planned, shown, and then done exactly as it was shown.
 
 Of a repository in the Hugging Face cache everything stays that a ref names; one without a usable ref is left
-alone, but for partial files. Nothing is touched that is in use, that a download still needs, or that somebody
-writes. Everything here blocks.
+alone, but for partial files. Nothing is touched that is in use, in this process or another, that a download
+still needs, or that somebody writes. Everything here blocks.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -19,6 +22,11 @@ from fireside.catalog.hub import converted
 from fireside.catalog.hub.cache_layout import PARTIAL, RepoFolder
 from fireside.catalog.hub.errors import DownloadConflict
 from fireside.catalog.hub.names import is_commit
+from fireside.catalog.in_use import is_held
+
+T = TypeVar("T")
+
+_LOOKS = 5
 
 Orphans = Callable[[Collection[Path]], list[tuple[Path, int]]]
 """Files of the prompt caches on disk whose models are gone or in these folders, with their bytes."""
@@ -110,18 +118,15 @@ def plan(around: Surroundings, *, force: bool = False) -> GcPlan:
     partials: list[Leftover] = []
     going: list[Path] = []
     for folder in _repositories(around.cache):
-        if folder.repo_id in around.live:
+        if folder.repo_id in around.live or is_held(folder.path):
             continue
-        partials += _partials(folder)
-        if (found := _superseded(folder, around.in_use, force)) is not None:
+        partials += _seen(partial(_partials, folder), [])
+        found = _seen(partial(_superseded, folder, around.in_use, force), None)
+        if found is not None:
             superseded.append(found)
             going += [folder.snapshots / commit for commit in found.prune_snapshots]
-    building = [
-        Leftover(str(path), converted.size(path))
-        for path in converted.unfinished(around.models)
-        if path not in around.building
-    ]
-    ssd = [Leftover(str(path), size) for path, size in sorted(around.orphans(going))]
+    building = _seen(partial(_building, around), [])
+    ssd = [Leftover(str(path), size) for path, size in sorted(_seen(lambda: around.orphans(going), []))]
     leftovers = (*partials, *building, *ssd)
     total = sum(each.reclaim_bytes for each in superseded) + sum(each.bytes for each in leftovers)
     made = GcPlan(superseded, partials, building, ssd, total)
@@ -154,6 +159,25 @@ def execute(around: Surroundings, token: str, *, force: bool = False) -> Removed
     return Removed(snapshots, blobs, partials, building, ssd, made.reclaim_bytes - left, failed)
 
 
+def _seen(look: Callable[[], T], nothing: T) -> T:
+    """What a look finds; it looks again where something vanished meanwhile.
+
+    Nothing is planned for what never holds still.
+    """
+    for _ in range(_LOOKS):
+        with contextlib.suppress(FileNotFoundError):
+            return look()
+    return nothing
+
+
+def _building(around: Surroundings) -> list[Leftover]:
+    return [
+        Leftover(str(path), converted.size(path))
+        for path in converted.unfinished(around.models)
+        if path not in around.building and not is_held(path)
+    ]
+
+
 def _repositories(cache: Path) -> list[RepoFolder]:
     folders = cache.glob("models--*") if cache.is_dir() else ()
     return [
@@ -177,12 +201,12 @@ def _superseded(folder: RepoFolder, in_use: Collection[Path], force: bool) -> Su
     if not kept:
         return None
     used = {_resolved(path) for path in in_use}
-    kept |= {commit for commit, path in there.items() if _resolved(path) in used}
+    kept |= {commit for commit, path in there.items() if _resolved(path) in used or is_held(path)}
     names = set[str]().union(*(_names(there[commit]) for commit in kept))
     others = sorted(there.keys() - kept)
     skipped = [commit for commit in others if not force and not _names(there[commit]) <= names]
     pruned = [commit for commit in others if commit not in skipped]
-    needed = folder.used_blobs({*kept, *skipped})
+    needed = folder.used_blobs(besides=pruned)
     dead = [
         path
         for path in sorted(folder.blobs.glob("*"))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from fireside.catalog.hub.errors import DownloadConflict
+from fireside.catalog.in_use import is_held
+
 _SUFFIX = ".partial"
 FULL_BITS = 16
 
@@ -31,8 +34,14 @@ def size(folder: Path) -> int:
 
 
 def prepare(folder: Path) -> Path:
-    """An empty place to build `folder` in."""
+    """An empty place to build `folder` in.
+
+    Raises:
+        DownloadConflict: another process is building it.
+    """
     place = staging(folder)
+    if is_held(place):
+        raise DownloadConflict(f"{folder.name} is just being made by another program. Wait for its end.")
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     return place

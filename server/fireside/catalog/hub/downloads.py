@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 import shutil
-import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,14 +18,15 @@ import msgspec
 
 from fireside.catalog.hub import converted
 from fireside.catalog.hub.cache_layout import RepoFolder, hub_cache
-from fireside.catalog.hub.errors import DownloadConflict
+from fireside.catalog.hub.errors import DownloadConflict, told
 from fireside.catalog.hub.fetching import missing_bytes
 from fireside.catalog.hub.jobs_kept import ENDED, LIVE, Bits, Download, DownloadStore, JobError, State
 from fireside.catalog.hub.planning import Plan, check_room, converted_size, make_plan, on_one_disk
-from fireside.catalog.hub.progress import Event
+from fireside.catalog.hub.progress import Event, Part
 from fireside.catalog.hub.worker import CONVERTING, FETCHING, Worker
+from fireside.catalog.in_use import is_held, used
 from fireside.catalog.model_files import missing_files
-from fireside.http.errors import NotFound
+from fireside.http.errors import FiresideError, NotFound
 
 AT_ONCE = 2
 KEPT = 5
@@ -61,7 +61,7 @@ class Downloads:
         Args:
             database: where downloads are kept.
             models: the folder that converted models are made in.
-            changed: called when a model has come.
+            changed: called when files of a model have come or gone.
             cache: the Hugging Face cache; None for where the environment puts it.
         """
         self._store = DownloadStore(database)
@@ -178,6 +178,7 @@ class Downloads:
         job = await self._stop(identity, "cancelled", ended_at=time.time())
         if job.state == "cancelled" and not any(other.repo_id == job.repo_id for other in self.live()):
             await asyncio.to_thread(self._discard, job)
+            self._changed()
         return job
 
     def _same(self, wanted: tuple[str, str, Bits | None], states: frozenset[State] = LIVE) -> Download | None:
@@ -188,6 +189,12 @@ class Downloads:
         return None
 
     def _checked_plan(self, repo_id: str, revision: str, bits: Bits | None) -> Plan:
+        try:
+            return self._plan(repo_id, revision, bits)
+        except OSError as error:
+            raise told(error, repo_id) from error
+
+    def _plan(self, repo_id: str, revision: str, bits: Bits | None) -> Plan:
         plan = make_plan(repo_id, revision)
         missing = missing_bytes(plan, RepoFolder.of(self.cache, repo_id))
         check_room(missing, self.cache, repo_id)
@@ -221,15 +228,17 @@ class Downloads:
             last = await self._attend(identity, (*FETCHING, job.repo_id, job.revision, self._begun_with(job)))
             if last.kind == "done" and job.bits is not None:
                 last = await self._convert(identity, job.bits, str(last.path))
-        except (OSError, sqlite3.Error) as error:
+        except (FiresideError, OSError) as error:
+            known = told(error, self._jobs[identity].repo_id)
+            last = Event("failed", code=known.error_code, message=str(known))
+        except Exception as error:
             log.exception("the download of %s failed", self._jobs[identity].repo_id)
             last = Event("failed", message=f"The download failed: {error}")
         finally:
             del self._running[identity]
         self._set(identity, rate=0.0, ended_at=time.time(), **_outcome(last))
         await self._save(identity)
-        if last.kind == "done":
-            self._changed()
+        self._changed()
         await self._forget_old()
         self._pump()
 
@@ -242,7 +251,8 @@ class Downloads:
         self._set(identity, phase="converting", file=None, bytes=0, total=total, rate=0.0)
         await self._save(identity)
         place = await asyncio.to_thread(converted.prepare, folder)
-        return await self._attend(identity, (*CONVERTING, source, str(place), str(folder), str(bits)))
+        with used(place), used(Path(source)):
+            return await self._attend(identity, (*CONVERTING, source, str(place), str(folder), str(bits)))
 
     async def _attend(self, identity: str, command: tuple[str, ...]) -> Event:
         """Run a worker and tell what it does. Returns its last word."""
@@ -252,12 +262,12 @@ class Downloads:
         try:
             async for last in running.worker.events():
                 if last.kind == "plan":
-                    self._set(
-                        identity, commit=last.commit, files=last.files, total=last.total, **self._first(last)
-                    )
+                    self._set(identity, **_plan(last), **self._first(last))
                     await self._save(identity)
+                    self._changed()
                 elif last.kind == "progress":
                     self._set(identity, rate=_rate(running.moved, last), **_position(last))
+                    self._set(identity, parts=_parts(self._jobs[identity], last))
         finally:
             await running.worker.end()
         return last
@@ -281,12 +291,15 @@ class Downloads:
         if now.state == "done" or (now.state == "failed" and state != "cancelled"):
             return now  # It ended in the meantime.
         self._set(identity, state=state, rate=0.0, **more)
+        self._changed()
         await self._save(identity)
         self._pump()
         return self._jobs[identity]
 
     def _discard(self, job: Download) -> None:
         folder = RepoFolder.of(self.cache, job.repo_id)
+        if is_held(folder.path):
+            return  # Another program is downloading it.
         # Somebody else may have finished it.
         whole = job.commit is None or _is_whole(folder.snapshots / job.commit)
         folder.discard(job.commit if job.fresh and not whole else None)
@@ -324,6 +337,24 @@ def _outcome(last: Event) -> dict[str, Any]:
     return {"state": "failed", "error": error}
 
 
+def _plan(event: Event) -> dict[str, Any]:
+    return {"commit": event.commit, "files": event.files, "total": event.total, "parts": event.parts}
+
+
+def _parts(job: Download, event: Event) -> list[Part]:
+    """The files with what is here of them: they come one after another."""
+    if event.phase not in ("downloading", "verifying") or not job.parts:
+        return job.parts
+    before = sum(part.size for part in job.parts[: event.files_done])
+    return [
+        *(msgspec.structs.replace(part, bytes=part.size) for part in job.parts[: event.files_done]),
+        *(
+            msgspec.structs.replace(part, bytes=event.bytes - before) if part.name == event.file else part
+            for part in job.parts[event.files_done :]
+        ),
+    ]
+
+
 def _position(event: Event) -> dict[str, Any]:
     if event.phase == "converting":
         return {"phase": event.phase, "bytes": event.bytes}
@@ -352,7 +383,7 @@ def _rate(moved: deque[tuple[float, int]], event: Event) -> float:
 def _is_whole(snapshot: Path) -> bool:
     try:
         return not missing_files(snapshot)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         return False
 
 

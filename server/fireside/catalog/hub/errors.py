@@ -1,6 +1,7 @@
 """What can go wrong with a hub, as errors of ours.
 
-HubUnreachable     503 hub_unreachable or hub_busy, with Retry-After
+HubUnreachable     503 hub_unreachable, hub_unexpected or hub_busy, with Retry-After
+Forbidden          403 hub_refused
 ModelGated         403 model_gated
 ModelNotOnHub      404 model_not_on_hub
 NoRoom             507 disk_full
@@ -15,6 +16,7 @@ from typing import Any
 
 from fireside.http.errors import BadRequest, Conflict, FiresideError, Forbidden, NotFound
 
+_ANY = "the model"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -69,7 +71,7 @@ def told(error: Exception, repo_id: str | None = None) -> FiresideError:
     import httpx2
     from huggingface_hub import errors
 
-    what = repo_id or "the model"
+    what = repo_id or _ANY
     match error:
         case FiresideError():
             return error
@@ -85,7 +87,7 @@ def told(error: Exception, repo_id: str | None = None) -> FiresideError:
                 "model log in with `hf auth login`, or set HF_TOKEN."
             )
         case errors.HfHubHTTPError():
-            return _status(error.response, what)
+            return _status(error.response, repo_id)
         case errors.HFValidationError():
             return BadRequest(f"{what} cannot be the name of a model on a hub: {error}")
         case httpx2.HTTPError() | errors.FileMetadataError():
@@ -112,8 +114,15 @@ def _gated(what: str) -> ModelGated:
     )
 
 
-def _status(response: Any, what: str) -> FiresideError:
+def _status(response: Any, what: str | None) -> FiresideError:
     status = int(response.status_code)
+    if what is None and status in (401, 403):
+        return Forbidden(
+            f"The hub at {endpoint()} does not let us ask it ({status}). If it is one for members, log in "
+            "with `hf auth login`, or set HF_TOKEN.",
+            code="hub_refused",
+        )
+    what = what or _ANY
     if status == 401:
         return ModelGated(
             f"The hub refuses the token, or asks for one, for {what} (401). Log in with `hf auth login`, "
@@ -128,7 +137,12 @@ def _status(response: Any, what: str) -> FiresideError:
             code="hub_busy",
             retry_after_s=int(wait) if wait.isdecimal() else None,
         )
-    return HubUnreachable(f"The hub at {endpoint()} answered with the status {status}. Try again later.")
+    told = f"The hub at {endpoint()} answered with the status {status}."
+    if status < 500:
+        return HubUnreachable(
+            f"{told} If HF_ENDPOINT is set, check that it names a model hub.", code="hub_unexpected"
+        )
+    return HubUnreachable(f"{told} Try again later.")
 
 
 def _reason(error: Exception) -> str:

@@ -22,7 +22,8 @@ from fireside.catalog.hub.cache_layout import RepoFolder, hub_cache
 from fireside.catalog.hub.errors import HubUnreachable, told
 from fireside.catalog.hub.names import check_repo_id, check_revision, is_commit
 from fireside.catalog.hub.planning import Plan, RepoFile, check_room, make_plan
-from fireside.catalog.hub.progress import Event, Phase
+from fireside.catalog.hub.progress import Event, Part, Phase
+from fireside.catalog.in_use import used
 from fireside.http.errors import FiresideError
 
 _EVERY_S = 0.2
@@ -71,23 +72,31 @@ def _fetch(repo_id: str, revision: str, cache: Path, report: Report, unfinished:
     fresh = not (folder.snapshots / plan.commit).exists()
     check_room(missing_bytes(plan, folder), cache, repo_id)
     fetching = _Fetching(plan, folder, report)
-    report(Event("plan", files=len(plan.files), total=plan.total, commit=plan.commit, fresh=fresh))
+    parts = [Part(file.name, file.size, _arrived(file, folder)) for file in plan.files]
+    report(
+        Event("plan", files=len(plan.files), total=plan.total, commit=plan.commit, parts=parts, fresh=fresh)
+    )
     folder.blobs.mkdir(parents=True, exist_ok=True)
     named = not is_commit(revision)
-    if named and folder.ref(revision) is None:
-        folder.write_ref(revision, plan.commit)
-    for file in plan.files:
-        fetching.file(file)
-    if named:
-        folder.write_ref(revision, plan.commit)
+    # Until the last file is here no ref names the snapshot, and a clean-up would take it for an old one.
+    with used(folder.path):
+        if named and folder.ref(revision) is None:
+            folder.write_ref(revision, plan.commit)
+        for file in plan.files:
+            fetching.file(file)
+        if named:
+            folder.write_ref(revision, plan.commit)
     return folder.snapshots / plan.commit
 
 
 def missing_bytes(plan: Plan, folder: RepoFolder) -> int:
     """How much is still to be downloaded."""
-    return sum(
-        file.size - _size(folder.partial(file.digest)) for file in plan.files if not _is_here(file, folder)
-    )
+    return sum(file.size - _arrived(file, folder) for file in plan.files)
+
+
+def _arrived(file: RepoFile, folder: RepoFolder) -> int:
+    """Bytes of a file that are here."""
+    return file.size if _is_here(file, folder) else min(_size(folder.partial(file.digest)), file.size)
 
 
 class _Fetching:

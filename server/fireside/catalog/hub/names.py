@@ -15,14 +15,19 @@ _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_LENGTH = 200
 
 
+def is_repo_id(text: str) -> bool:
+    """Whether it is a name or `owner/name`."""
+    bad = len(text) > _MAX_LENGTH or ".." in text or "--" in text or text.endswith((".", ".git"))
+    return not bad and _REPO_ID.fullmatch(text) is not None
+
+
 def check_repo_id(text: str) -> str:
     """A name or `owner/name`, and so never an address or a path.
 
     Raises:
         BadRequest: it is something else.
     """
-    bad = len(text) > _MAX_LENGTH or ".." in text or "--" in text or text.endswith((".", ".git"))
-    if bad or not _REPO_ID.fullmatch(text):
+    if not is_repo_id(text):
         raise BadRequest(
             f"{text[:_MAX_LENGTH]!r} is not the name of a model on a hub. Write one such as "
             "mlx-community/Qwen3-4B-4bit.",
@@ -79,7 +84,12 @@ def check_file_name(text: str) -> str:
         NotUsable: it leads elsewhere.
     """
     parts = text.split("/")
-    bad = any(part in ("", ".", "..") for part in parts) or "\\" in text or "\0" in text
+    bad = any(part in ("", ".", "..") for part in parts) or "\\" in text or not text.isprintable()
+    if len(text) > _MAX_LENGTH or any(len(part.encode("utf-8", "replace")) > _MAX_LENGTH for part in parts):
+        raise NotUsable(
+            f"The repository has a file with a name of {len(text)} characters; it is not downloaded.",
+            code="unsafe_repository",
+        )
     if bad or PurePosixPath(text).is_absolute():
         raise NotUsable(
             f"The repository has a file named {text[:_MAX_LENGTH]!r}, which leads out of its folder; it is "

@@ -153,4 +153,4 @@ def _existing(folder: Path) -> Path:
 
 
 def _gigabytes(size: int) -> str:
-    return f"{size / _BYTES_PER_GB:.2f} GB"
+    return f"{size / _BYTES_PER_GB:.2f} GB" if size >= _BYTES_PER_GB else f"{size / 1e6:.1f} MB"

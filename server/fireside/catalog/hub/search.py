@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from fireside.catalog.hub.errors import endpoint, told
-from fireside.catalog.hub.names import check_commit
+from fireside.catalog.hub.names import check_commit, is_repo_id
 from fireside.catalog.hub.planning import TIMEOUT_S, be_quiet
 from fireside.http.errors import Forbidden, NotFound
 
@@ -165,7 +165,7 @@ def search(
     if mlx_only:
         query["filter"] = ["mlx"]
     rows = _decoded(_get("/api/models", query), list[_Row])
-    found = [_found(row, row.id) for row in rows if row.id]
+    found = [_found(row, row.id) for row in rows if is_repo_id(row.id)]
     if max_bytes is not None:
         found = [each for each in found if each.size is not None and each.size <= max_bytes]
     if sort == "size":

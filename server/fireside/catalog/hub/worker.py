@@ -17,6 +17,8 @@ FETCHING = (*PYTHON, "fireside.catalog.hub.fetching")
 CONVERTING = (*PYTHON, "fireside.jobs.workers.convert")
 
 _END_WITHIN_S = 2.0
+_LONGEST_LINE = 8 << 20
+"""Bytes; a plan names every file."""
 _QUIET = {
     # Plain HTTPS: what Xet has fetched in part is nothing that could be resumed.
     "HF_HUB_DISABLE_XET": "1",
@@ -40,6 +42,7 @@ class Worker:
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            limit=_LONGEST_LINE,
             env={**os.environ, **_QUIET},
             # A Ctrl-C in the terminal is for the app, which ends its workers.
             start_new_session=True,

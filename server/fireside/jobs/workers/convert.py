@@ -8,6 +8,7 @@ to the target when it is whole. Events are lines of JSON on standard output, in 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -18,6 +19,9 @@ from typing import Any
 
 _EVERY_S = 0.5
 _FULL_BITS = 16
+_LONGEST = 1000
+"""Letters of an error."""
+_FULL = "The converted model could not be written: the disk is full. Make room, then resume; nothing is lost."
 
 
 def main(source: str, staging: str, target: str, bits: str) -> int:
@@ -33,7 +37,9 @@ def main(source: str, staging: str, target: str, bits: str) -> int:
         built.rename(target)
     except Exception as error:
         shutil.rmtree(staging, ignore_errors=True)
-        _tell(kind="failed", code="conversion_failed", message=_in_words(error))
+        full = _is_about_writing(error)
+        code, words = ("disk_full", _FULL) if full else ("conversion_failed", _in_words(error))
+        _tell(kind="failed", code=code, message=words)
         return 1
     shutil.rmtree(staging, ignore_errors=True)
     _tell(kind="done", phase="converting", path=target)
@@ -60,6 +66,8 @@ def _convert(source: str, built: Path, bits: int) -> None:
 
 def _refuse_quantized(source: Path) -> None:
     config = json.loads((source / "config.json").read_bytes())
+    if not isinstance(config, dict):
+        raise ValueError("its config.json is none of a model")
     if "quantization" in config or "quantization_config" in config:
         raise ValueError(
             "it is quantised already, and can be used or not as it is. Download it without --convert"
@@ -89,8 +97,14 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _is_about_writing(error: Exception) -> bool:
+    """Whether the disk is to blame; MLX says so in words alone."""
+    return "Unable to write" in str(error) or getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+
+
 def _in_words(error: Exception) -> str:
-    return f"The model could not be converted: {str(error).strip() or type(error).__name__}"
+    # mlx-lm names each array that it does not know, which may be thousands.
+    return f"The model could not be converted: {str(error).strip()[:_LONGEST] or type(error).__name__}"
 
 
 def _tell(**event: Any) -> None:
