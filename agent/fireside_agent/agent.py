@@ -180,6 +180,10 @@ class Agent:
         """The model that can be asked, when it is known."""
         return self._readiness.ready
 
+    def look_at_model(self) -> None:
+        """Find out now which model can be asked: it may be another one."""
+        self._readiness.look_again()
+
     def usual_tools(self) -> Sequence[str]:
         """Names of the tools that a chat has by itself, with the model as it is now."""
         return self.parts.toolbox.usual(self._known_window())

@@ -108,7 +108,7 @@ class NewSession(msgspec.Struct, frozen=True, tag="new_session", kw_only=True):
     """Start an empty session; answered with `history`. It is stored with its first prompt."""
 
     temporary: bool = False
-    """Never touches the disk, and is gone when nobody follows it any more."""
+    """Never touches the disk, the prompt cache's included, and is gone when nobody follows it any more."""
     settings: SessionSettings = SessionSettings()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from fireside_agent.errors import ProviderError
 from fireside_agent.protocol import Ready
@@ -18,6 +19,7 @@ class Readiness:
         self.ready: Ready | None = None
         self.wanted = asyncio.Event()
         """Set while somebody is connected. Nothing is asked, and `openai` not imported, before."""
+        self._again = asyncio.Event()
         self._provider = provider
         self._announce = announce
 
@@ -25,7 +27,15 @@ class Readiness:
         """Runs for good."""
         while True:
             await self.wanted.wait()
-            await asyncio.sleep(await self._look())
+            self._again.clear()
+            pause = await self._look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._again.wait()
+
+    def look_again(self) -> None:
+        """Ask now instead of later: another model may answer."""
+        self._again.set()
 
     async def _look(self) -> float:
         """Look once; returns the seconds until it is worth looking again."""

@@ -108,7 +108,7 @@ export interface Render {
 /** Start an empty session; answered with `history`. It is stored with its first prompt. */
 export interface NewSession {
   type: "new_session";
-  /** Never touches the disk, and is gone when nobody follows it any more. */
+  /** Never touches the disk, the prompt cache's included, and is gone when nobody follows it any more. */
   temporary?: boolean;
   settings?: SessionSettings;
 }

@@ -6,6 +6,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,12 +31,14 @@ from fireside.api.served import Available, Serving
 from fireside.catalog.assess import Terms
 from fireside.catalog.hub.downloads import Downloads
 from fireside.catalog.library import Library
+from fireside.catalog.places import full_path, is_folder
 from fireside.catalog.query import usable_chat_models
 from fireside.catalog.registry import Catalog
 from fireside.config import ServeConfig
 from fireside.engine.engine import Engine
+from fireside.engine.garbage import spare_what_stays
 from fireside.engine.ssd_files import orphaned_files
-from fireside.engine.status import StatusBoard
+from fireside.engine.status import Phase, StatusBoard
 from fireside.hosting.host import ModelHost, Shelf
 from fireside.http.access import Access
 from fireside.http.cors import OriginPolicy
@@ -167,7 +170,10 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
 
     async def run() -> None:
         board.update(phase="importing", detail="Loading Fireside")
-        await asyncio.gather(*(part.start() for part in parts), access.keys.keep_times())
+        work = [*(part.start() for part in parts), spare_what_stays(board)]
+        if agent is not None:
+            work.append(_tell_of_models(board, agent))
+        await asyncio.gather(*work, access.keys.keep_times())
 
     async def close() -> None:
         board.update(phase="stopping", detail="Stopping")
@@ -188,8 +194,8 @@ def _engines(host: ModelHost | None) -> list[Engine]:
 
 def _library(config: ServeConfig, board: StatusBoard, engine: Callable[[], Engine | None]) -> Library:
     """The models on this machine, the one that was named by its folder among them."""
-    named = Path(config.model).expanduser() if config.model and config.upstream is None else None
-    folders = [*config.models_dirs, *([named] if named is not None and named.is_dir() else [])]
+    named = full_path(Path(config.model)) if config.model and config.upstream is None else None
+    folders = [*config.models_dirs, *([named] if named is not None and is_folder(named) else [])]
 
     def terms() -> Terms:
         running = engine()
@@ -277,6 +283,17 @@ def _agent(config: ServeConfig, address: tuple[str, int], key: str, epoch: str) 
             trace=config.agent_debug,
         )
     )
+
+
+async def _tell_of_models(board: StatusBoard, agent: Agent) -> None:
+    """Let the agent look whenever a model becomes ready; by itself it does so only now and then."""
+    was: tuple[Phase, str | None] | None = None
+    async with aclosing(board.follow()) as statuses:
+        async for status in statuses:
+            now = (status.phase, status.model and status.model.id)
+            if now != was and status.phase == "ready":
+                agent.look_at_model()
+            was = now
 
 
 def _quart() -> Quart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
@@ -15,6 +16,8 @@ import openai
 import psutil
 import pytest
 from tests.support.server import POCKET, Server, serving
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 DRAFT = POCKET.with_name("pocket-draft")
 LONG = "Count to 5000."
@@ -190,6 +193,22 @@ def test_a_switch_within_a_pool_keeps_the_old_model(pool: Server) -> None:
     assert ask(pool, model="pocket").model == "pocket"
     assert serve(pool, "pocket").status_code == 202
     assert switched(pool)["model"]["id"] == "pocket"
+
+
+def test_the_page_hears_at_once_which_model_answers(pool: Server) -> None:
+    def told(name: str, within_s: float) -> None:
+        end = time.monotonic() + within_s
+        while True:
+            frame = json.loads(socket.recv(timeout=end - time.monotonic()))
+            if frame["type"] == "ready" and frame["model"] == name:
+                return
+
+    with connect(f"ws{pool.url.removeprefix('http')}/ws", origin=Origin(pool.url)) as socket:
+        told("pocket", 15)
+        for name in ("small", "pocket", "small", "pocket"):
+            assert serve(pool, name).status_code == 202
+            assert switched(pool)["model"]["id"] == name
+            told(name, 2)
 
 
 def _cores(server: Server) -> int:

@@ -109,14 +109,28 @@ def test_a_body_that_a_form_could_send_is_refused(server: Server, kind: str) -> 
     assert (status, json.loads(body)["error"]["code"]) == (415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize("path", ["/", "/assets/js/main.js", "/health", "/nothing", "/v1/models"])
+@pytest.mark.parametrize(
+    "path",
+    ["/", "/docs", "/sw.js", "/assets/icon.svg", "/assets/nothing.js", "/health", "/nothing", "/v1/models"],
+)
 def test_every_answer_has_the_security_headers(server: Server, path: str) -> None:
     headers = ask(server, "GET", path, {})[2]
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "http" not in policy
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
     assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/assets/js/main.js", "/assets/page.css"])
+def test_parts_of_a_page_have_only_those_that_mean_something_there(server: Server, path: str) -> None:
+    status, _, headers = ask(server, "GET", path, {})
+    assert status == 200
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert not headers.keys() & {"content-security-policy", "cross-origin-opener-policy", "referrer-policy"}
 
 
 @pytest.mark.parametrize(

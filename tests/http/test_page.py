@@ -11,7 +11,8 @@ import pytest
 from quart import Quart
 from quart.typing import TestClientProtocol as Client
 
-from fireside.web.page import create_blueprint
+from fireside.web import first_load
+from fireside.web.page import create_blueprint, frontend_folder
 
 GZIP = {"Accept-Encoding": "gzip, br"}
 INDEX = """<head>
@@ -60,6 +61,21 @@ async def test_the_page_names_every_module_that_it_starts_with_and_one_styleshee
     styles = await client.get("/assets/page.css")
     assert styles.mimetype == "text/css"
     assert await styles.get_data(as_text=True) == "a { color: red }\nb { color: blue }"
+
+
+def test_what_is_wanted_later_is_not_loaded_at_first() -> None:
+    early = first_load.modules(frontend_folder(), "js/main.js")
+    assert "js/ui/thread.js" in early
+    views = [name for name in early if name.startswith(("js/ui/models/", "js/ui/memory/", "js/ui/settings/"))]
+    late = {
+        "js/ui/approval_card.js",
+        "js/ui/call_body.js",
+        "js/ui/chat/sampling.js",
+        "js/ui/palette/palette.js",
+    }
+    assert not views
+    assert not late & set(early)
+    assert not [name for name in early if "highlight" in name]
 
 
 async def test_a_changed_file_changes_what_is_made_of_it(client: Client, folder: Path) -> None:

@@ -19,6 +19,8 @@ from fireside_agent.store.database import Database
 from fireside_agent.store.rows import INSERT_MESSAGE, UPDATE_ANSWER, message_of, row_of, to_json
 
 MAX_TITLE_CHARACTERS = 80
+MAX_WORD_CHARACTERS = 30
+"""What is longer is cut where a title ends."""
 FALLBACK_TITLE = "New chat"
 ZERO_WIDTH_JOINER = "\u200d"
 EMOJI_SKIN_TONES = range(0x1F3FB, 0x1F400)
@@ -319,13 +321,25 @@ def in_reading_order(messages: list[Message]) -> list[Message]:
 
 
 def make_title(prompt: str) -> str:
-    """The prompt's first line, at most 80 characters of it, never cut inside a composed character."""
+    """The prompt's first line, at most 80 characters of it.
+
+    It is cut between two words where one ends near, and never inside a composed character.
+    """
     line = next((line.strip() for line in prompt.splitlines() if line.strip()), "")
     end = MAX_TITLE_CHARACTERS
     if len(line) > end:
         while end > 0 and _joins(line[end - 1], line[end]):
             end -= 1
+        end = _word_end(line, end)
     return line[:end].rstrip() or FALLBACK_TITLE
+
+
+def _word_end(line: str, end: int) -> int:
+    """Where the last whole word before `end` ends, or `end` itself where that is far away."""
+    if line[end].isspace():
+        return end
+    earliest = max(0, end - MAX_WORD_CHARACTERS)
+    return next((place for place in range(end, earliest, -1) if line[place - 1].isspace()), end)
 
 
 def _joins(before: str, after: str) -> bool:

@@ -56,6 +56,14 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_ASSETS = "/assets/"
+_PARTS_OF_A_PAGE = frozenset({"text/css", "text/javascript"})
+"""What a document loads obeys the document's policies, and these are never documents or workers themselves:
+the service worker is not below `/assets/`. Over all modules of a first load they would be a fifth of what is
+sent."""
+
+_HEADERS_OF_PARTS = ("Cross-Origin-Resource-Policy", "X-Content-Type-Options")
+
 
 class Gate:
     """ASGI middleware in front of the whole app: Host, Origin, and keys.
@@ -195,12 +203,13 @@ def _with_headers(send: Any, headers: Headers) -> Any:
 
 
 def install_headers(app: Quart) -> None:
-    """Put the security headers on every answer."""
+    """Put the security headers on every answer: all of them, or those that mean something there."""
 
     @app.after_request
     async def add_headers(response: Response) -> Response:
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
+        part = request.path.startswith(_ASSETS) and response.mimetype in _PARTS_OF_A_PAGE
+        for name in _HEADERS_OF_PARTS if part else _HEADERS:
+            response.headers.setdefault(name, _HEADERS[name])
         return response
 
 
