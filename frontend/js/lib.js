@@ -9,7 +9,7 @@ export { Signal, batch, computed, effect, signal, untracked, useComputed, useSig
 
 export const html = htm.bind(h);
 
-/** highlight.js is larger than the rest of the page together: it comes with the first code block. */
+/** highlight.js is larger than the rest of the page together: it comes with the first code block, or when there is time. */
 export async function loadHighlighter() {
   try {
     return (await import("../vendor/highlight-11.12.0.js")).default;

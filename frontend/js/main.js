@@ -2,7 +2,7 @@
 
 /** @import { ClientFrame, ServerFrame } from "./protocol.d.ts" */
 
-import { computed, effect, html, render } from "./lib.js";
+import { computed, effect, html, loadHighlighter, render } from "./lib.js";
 import { Announcer } from "./dom/announcer.js";
 import { listenForCopy } from "./dom/code_blocks.js";
 import { Painter } from "./dom/painter.js";
@@ -33,6 +33,7 @@ import { Page } from "./ui/app.js";
 import { Drawer } from "./ui/drawer.js";
 import { listenForKeys } from "./ui/keys.js";
 import { preparePalette } from "./ui/palette/door.js";
+import { prepareCalls } from "./ui/tool_card.js";
 
 /** By then the page has what it needs at once. */
 const QUIET_MS = 2_000;
@@ -129,7 +130,13 @@ function start() {
   void built.connection.run();
   void built.app.engine.run();
   void registerWorker();
-  setTimeout(preparePalette, QUIET_MS);
+  setTimeout(() => [prepareCalls, preparePalette, loadHighlighter].forEach(whenIdle), QUIET_MS);
+}
+
+/** WebKit has no word for that. @param {() => void} work */
+function whenIdle(work) {
+  if ("requestIdleCallback" in window) requestIdleCallback(work);
+  else setTimeout(work);
 }
 
 async function registerWorker() {

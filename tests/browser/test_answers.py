@@ -216,6 +216,26 @@ def test_paragraphs_of_both_directions_keep_their_own(agent: Server, scripted: S
     ) == ["ltr", "ltr"]
 
 
+def test_long_numbers_of_a_list_have_their_room(agent: Server, scripted: Scripted, page: Page) -> None:
+    answer = show(page, agent, scripted, "998. a\n\n---\n\n999. b\n1000. c\n\n---\n\n123456789. d\n")
+    indents = answer.locator("ol").evaluate_all(
+        "lists => lists.map(list => parseFloat(getComputedStyle(list).paddingInlineStart))"
+    )
+    widths = answer.locator("ol").evaluate_all(
+        """lists => lists.map((list) => {
+            const number = document.createElement("span");
+            number.textContent = `${list.start + list.children.length - 1}. `;
+            list.lastElementChild.prepend(number);
+            const { width } = number.getBoundingClientRect();
+            number.remove();
+            return width;
+        })"""
+    )
+    shown = 20  # what may hang out of the block
+    assert [indent + shown >= width for indent, width in zip(indents, widths, strict=True)] == [True] * 3
+    assert indents[0] < indents[1] < indents[2]
+
+
 def test_hostile_text_does_nothing(agent: Server, scripted: Scripted, page: Page) -> None:
     hostile = [
         r"$\href{javascript:window.__x=1}{click}$",

@@ -125,6 +125,25 @@ def test_a_hit_of_the_search_in_the_middle_is_brought_into_view(long: Page) -> N
     field.fill("")
 
 
+def test_what_is_selected_stays_and_scrolling_does_not_ask_what_that_is(long: Page) -> None:
+    """To tell what is selected a browser lays out the page, which each step would wait for."""
+    chosen = said(long, "Answer 1997.")
+    chosen.locator(".markdown").evaluate("element => getSelection().selectAllChildren(element)")
+    to_top(long)
+    expect(chosen).to_have_count(1)
+    long.evaluate("getSelection().empty()")
+    long.keyboard.press("End")
+    expect_true(long, AT_END)
+    long.evaluate("""() => {
+        window.asked = 0;
+        const ask = document.getSelection.bind(document);
+        document.getSelection = () => (window.asked++, ask());
+    }""")
+    to_top(long)
+    expect(chosen).to_have_count(0)
+    assert long.evaluate("window.asked") <= 1
+
+
 def test_what_was_opened_by_hand_is_open_when_it_comes_back(long: Page) -> None:
     last = long.locator('[aria-posinset="1999"]')
     last.get_by_role("button", name="Edit and send again").click()

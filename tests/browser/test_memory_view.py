@@ -70,6 +70,18 @@ def test_memory_is_off_until_the_person_says_yes(memory: Memory, page: Page) -> 
     expect(view.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
 
 
+def test_it_begins_with_how_the_newest_articles_begin(memory: Memory, page: Page) -> None:
+    memory.write(
+        "Tides", "---\ntags: [sea]\n---\n# Tides\n\n- **High** at [[Harbour|the pier]]\n\n## Later\n\nNo.\n"
+    )
+    page.goto(memory.url)
+    lately = page.get_by_role("region", name="Changed lately").get_by_role("listitem")
+    expect(lately.first).to_contain_text("Tides")
+    expect(lately.first.locator(".lately__words")).to_have_text("High at the pier")
+    lately.first.get_by_role("link").click()
+    expect(shown(page).get_by_role("heading", name="Tides")).to_be_visible()
+
+
 def test_articles_are_read_and_their_links_followed_both_ways(memory: Memory, page: Page) -> None:
     page.goto(memory.url)
     expect(rows(page)).to_have_count(3)
@@ -269,9 +281,8 @@ def test_proposals_are_accepted_edited_refused_and_undone(memory: Memory, page: 
 
 def test_two_thousand_articles_stay_quick(memory: Memory, page: Page) -> None:
     for n in range(2000):
-        memory.by_hand(
-            f"Many/N{n:04}", f"# Article {n}\n\nText with [[N{(n + 1) % 2000:04}]] and water {n}.\n"
-        )
+        after = (n + 1) % 2000
+        memory.by_hand(f"Many/N{n:04}", f"# Article {n}\n\nText with [[N{after:04}]] and water {n}.\n")
     begin = time.monotonic()
     page.goto(memory.url)
     expect(rows(page).first).to_be_visible()

@@ -171,7 +171,7 @@ def test_everything_that_was_said_thought_done_attached_or_remembered_is_found(
     expect(asked(page).first).to_contain_text("axolotl")
 
 
-def test_a_found_article_opens_in_the_memory_and_a_snippet_stays_text(chat: Page) -> None:
+def test_a_found_article_is_there_once_opens_at_its_place_and_a_snippet_stays_text(chat: Page) -> None:
     hit = {
         "kind": "memory",
         "session_id": None,
@@ -180,17 +180,30 @@ def test_a_found_article_opens_in_the_memory_and_a_snippet_stays_text(chat: Page
         "name": "Birds/Heron",
         "heading": "Nests",
         "archived": False,
-        "snippet": "&lt;b&gt; <mark>reed</mark> <img src=x><i>live</i>",
+        "snippet": "## Nests | In [[Pond|the pond]] | &lt;b&gt; <mark>reed</mark> <img src=x><i>live</i>",
     }
-    chat.route("**/api/search?*", lambda route: route.fulfill(json={"hits": [hit], "note": None}))
-    opened_palette(chat)
+    again = {**hit, "heading": "", "snippet": "<mark>reed</mark>"}
+    chat.route("**/api/search?*", lambda route: route.fulfill(json={"hits": [hit, again], "note": None}))
+    expect(opened_palette(chat)).to_be_focused()
     chat.keyboard.type("reed")
     found = options(chat).filter(has_text="Birds/Heron")
-    expect(found).to_contain_text("<b> reed")
+    expect(found).to_have_count(1)
+    expect(found).to_contain_text("Nests · In the pond · <b> reed")
     expect(found).to_contain_text("Memory · Nests")
     expect(found.locator("b, img, i")).to_have_count(0)
     found.click()
-    expect(chat).to_have_url(re.compile("#/memory/Birds/Heron$"))
+    expect(chat).to_have_url(re.compile("#/memory/Birds/Heron//Nests$"))
+
+
+def test_what_was_found_is_seen_in_the_few_lines_of_the_sidebar(chat: Page) -> None:
+    words = "a long way before it comes, " * 6
+    hit = {
+        **{"kind": "message", "session_id": "s", "session_title": "Far", "message_id": "m", "name": None},
+        **{"heading": None, "archived": False, "snippet": f"{words}the <mark>reed</mark> bends"},
+    }
+    chat.route("**/api/search?*", lambda route: route.fulfill(json={"hits": [hit], "note": None}))
+    chat.get_by_role("searchbox", name="Search chats").fill("reed")
+    expect(chat.get_by_test_id("hit")).to_contain_text(re.compile(r"…[a-z ,]{1,40} the reed bends$"))
 
 
 def test_the_newest_search_wins_whenever_the_older_one_is_answered(chat: Page) -> None:

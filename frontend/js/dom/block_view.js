@@ -1,5 +1,6 @@
 import { dress, extendCode, highlight } from "./code_blocks.js";
 import { keepReachable } from "./formulas.js";
+import { measureLists } from "./long_lists.js";
 import { morph } from "./morph.js";
 import { linkArticles } from "./wikilinks.js";
 
@@ -51,6 +52,7 @@ export class BlockView {
     const template = document.createElement("template");
     template.innerHTML = html;
     dress(template.content);
+    measureLists(template.content);
     linkArticles(template.content);
     if (index < this.#finished) {
       block.replaceChildren(template.content);

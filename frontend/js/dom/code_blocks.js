@@ -122,21 +122,25 @@ export function extendCode(block, before, after) {
 }
 
 /**
- * Colour the code blocks below `root`. Languages that highlight.js does not know stay plain.
+ * Colour the code blocks below `root`, once they are on the screen: each in a task of its own, so that neither what is
+ * shown nor what is typed waits for colours. Languages that highlight.js does not know stay plain.
  *
  * @param {Element} root
  */
 export async function highlight(root) {
-  const blocks = [...root.querySelectorAll("pre > code[class*=language-]")];
-  if (blocks.length === 0) return;
-  const highlighter = await loadHighlighter();
-  if (!highlighter) return;
-  for (const code of blocks) {
+  for (const code of root.querySelectorAll("pre > code[class*=language-]")) {
+    await shown();
+    const highlighter = await loadHighlighter();
     const language = languageOf(code);
     const text = code.textContent ?? "";
-    if (text.length > HIGHLIGHT_LIMIT || !highlighter.getLanguage(language)) continue;
+    if (!code.isConnected || text.length > HIGHLIGHT_LIMIT || !highlighter?.getLanguage(language)) continue;
     code.innerHTML = highlighter.highlight(text, { language, ignoreIllegals: true }).value;
   }
+}
+
+/** The frame that comes next is on its way to the screen. */
+function shown() {
+  return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 }
 
 /**

@@ -8,6 +8,10 @@ export class HeldRows {
   #column;
   /** @type {string[]} keys, the newest last */
   #touched = [];
+  /** @type {(Node | null)[]} where the selection begins and ends */
+  #ends = [];
+  /** Asking for the selection makes the browser lay out the page, so it is asked only after it has changed. */
+  #stale = true;
 
   /** @param {HTMLElement} column  its children are the rows, each with its `data-key` */
   constructor(column) {
@@ -15,9 +19,11 @@ export class HeldRows {
     // Before anybody acts on it, which may take what was clicked out of the document.
     column.addEventListener("click", this.#onTouch, { capture: true });
     column.addEventListener("keydown", this.#onTouch, { capture: true });
+    document.addEventListener("selectionchange", this.#onSelection);
   }
 
   stop() {
+    document.removeEventListener("selectionchange", this.#onSelection);
     this.#column.removeEventListener("click", this.#onTouch, { capture: true });
     this.#column.removeEventListener("keydown", this.#onTouch, { capture: true });
   }
@@ -28,11 +34,20 @@ export class HeldRows {
 
   /** @returns {Set<string>} */
   keys() {
-    const selection = document.getSelection();
-    const ends = selection?.isCollapsed === false ? [selection.anchorNode, selection.focusNode] : [];
-    const held = [document.activeElement, ...ends].map((node) => this.#keyOf(node));
+    if (this.#stale) this.#lookAtSelection();
+    const held = [document.activeElement, ...this.#ends].map((node) => this.#keyOf(node));
     return new Set([...this.#touched, ...held.filter((key) => key !== "")]);
   }
+
+  #lookAtSelection() {
+    const selection = document.getSelection();
+    this.#ends = selection?.isCollapsed === false ? [selection.anchorNode, selection.focusNode] : [];
+    this.#stale = false;
+  }
+
+  #onSelection = () => {
+    this.#stale = true;
+  };
 
   #onTouch = (/** @type {Event} */ event) => {
     const key = this.#keyOf(/** @type {Node} */ (event.target));

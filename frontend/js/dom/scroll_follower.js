@@ -8,6 +8,7 @@ export class ScrollFollower {
 
   #element;
   #lastTop = 0;
+  #resting = false;
   #observer = new ResizeObserver(() => this.#settle());
 
   /**
@@ -26,22 +27,38 @@ export class ScrollFollower {
     this.#element.removeEventListener("scroll", this.#onScroll);
   }
 
+  /** There is nothing to follow: what is shown is read from its start. */
+  rest() {
+    this.#resting = true;
+    this.atEnd.value = true;
+    this.#element.scrollTop = 0;
+  }
+
+  /** There is something to follow now. */
+  wake() {
+    if (this.#resting) this.jump();
+  }
+
   jump() {
+    this.#resting = false;
     this.atEnd.value = true;
     this.#element.scrollTop = this.#element.scrollHeight;
   }
 
   /** The reader goes elsewhere. */
   leave() {
+    this.#resting = false;
     this.atEnd.value = false;
   }
 
   #settle() {
+    if (this.#resting) return;
     if (this.atEnd.peek()) this.jump();
     else this.atEnd.value = this.#distance() <= 1;
   }
 
   #onScroll = () => {
+    if (this.#resting) return;
     const top = this.#element.scrollTop;
     const distance = this.#distance();
     // The smallest move up is the reader's wish to stay; coming back near the end is a wish to follow.

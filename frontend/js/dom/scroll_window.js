@@ -3,6 +3,9 @@ import { signal } from "../lib.js";
 /** What is kept ready beyond the visible part, and how much of it must always be: the difference is a step. */
 const READY_PX = 1_300;
 const LEAST_PX = 900;
+/** What is ready at first, and for how long no more: a chat is seen sooner where the rest comes after its first picture. */
+const FIRST_READY_PX = 300;
+const FIRST_MS = 80;
 /** Before a list is laid out its height is not known; a screen is rarely higher. */
 const FIRST_HEIGHT_PX = 1_200;
 
@@ -32,6 +35,8 @@ export class ScrollWindow {
   #height = FIRST_HEIGHT_PX;
   #width = 0;
   #frame = 0;
+  /** Runs as long as no more than the visible part is wanted. */
+  #first = 0;
   #observer = new ResizeObserver((entries) => this.#resized(entries));
 
   /**
@@ -49,6 +54,7 @@ export class ScrollWindow {
 
   stop() {
     cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#first);
     this.#observer.disconnect();
     this.#box.removeEventListener("scroll", this.#onScroll);
   }
@@ -95,10 +101,20 @@ export class ScrollWindow {
   #fit() {
     const count = this.#rows.length;
     const top = this.#atEnd() ? this.extent(0, count) - this.#height : this.#top;
-    const [least, until] = this.#within(top - LEAST_PX, top + this.#height + LEAST_PX);
+    if (this.to === 0 && count > 0) this.#showFirst();
+    const [must, ready] = this.#first ? [0, FIRST_READY_PX] : [LEAST_PX, READY_PX];
+    const [least, until] = this.#within(top - must, top + this.#height + must);
     if (this.from <= least && this.to >= until && this.to <= count) return false;
-    [this.from, this.to] = this.#within(top - READY_PX, top + this.#height + READY_PX);
+    [this.from, this.to] = this.#within(top - ready, top + this.#height + ready);
     return true;
+  }
+
+  #showFirst() {
+    clearTimeout(this.#first);
+    this.#first = setTimeout(() => {
+      this.#first = 0;
+      this.look();
+    }, FIRST_MS);
   }
 
   /** @param {number} top @param {number} bottom @returns {[number, number]} */

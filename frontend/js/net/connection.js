@@ -5,6 +5,8 @@ import { Backoff } from "./backoff.js";
 
 const OPEN_LIMIT_MS = 10_000;
 const PROBE_LIMIT_MS = 5_000;
+/** Characters; a longer frame takes so long to read that what is done with it had better be a task of its own. */
+const LONG_FRAME = 200_000;
 
 /**
  * The socket to the agent: connects, and connects again whenever it was lost.
@@ -22,6 +24,8 @@ export class Connection {
   /** @type {WebSocket | null} */
   #socket = null;
   #lastFrameAt = 0;
+  /** A long frame that was just read, and what has come since then. @type {ServerFrame[]} */
+  #held = [];
 
   /** @param {Options} options */
   constructor(options) {
@@ -69,7 +73,7 @@ export class Connection {
       const limit = setTimeout(() => this.#drop(), OPEN_LIMIT_MS);
       socket.onmessage = (event) => {
         clearTimeout(limit);
-        this.#receive(JSON.parse(event.data));
+        this.#take(event.data);
       };
       socket.onclose = () => {
         clearTimeout(limit);
@@ -77,6 +81,14 @@ export class Connection {
         resolve();
       };
     });
+  }
+
+  /** @param {string} text  of a frame */
+  #take(text) {
+    const frame = JSON.parse(text);
+    if (this.#held.length === 0 && text.length < LONG_FRAME) return this.#receive(frame);
+    if (this.#held.push(frame) === 1) setTimeout(() => this.#held.splice(0).forEach((each) => this.#receive(each)));
+    return undefined;
   }
 
   /** @param {ServerFrame} frame */

@@ -78,6 +78,9 @@ export const openProposals = async () => (await askRoute(at("proposals", { statu
 /** @param {string} q @param {AbortSignal} signal @returns {Promise<Results>} */
 export const searchArticles = (q, signal) => askRoute(at("search", { q }), { signal });
 
+/** An article's Markdown. @param {string} name @returns {Promise<string>} */
+export const askText = async (name) => (await askRoute(at("article", { name }))).text;
+
 /** @param {string} name @returns {Promise<Page>} */
 export const askPage = (name) => askRoute(at("page", { name }));
 

@@ -88,6 +88,8 @@ export class Client {
 
   /** @param {ServerFrame} frame */
   receive(frame) {
+    // Of a temporary chat nothing is kept in any case.
+    if (!this.#parts.session.temporary.peek()) this.#parts.notices.hear(frame);
     switch (frame.type) {
       case "hello":
         return this.#hello(frame);
@@ -184,7 +186,7 @@ export class Client {
     if (shown && !frame.client_id && session.view.peek() === "opening") {
       return void (session.trouble.value = frame.message);
     }
-    if (!frame.client_id) return notices.add(frame.message);
+    if (!frame.client_id) return frame.code === "storage_failed" ? undefined : notices.add(frame.message);
     // A prompt that has found another chat since is not failed by the old one.
     return entry?.session_id === frame.session_id ? this.#delivery.fail(frame.client_id, frame.message) : undefined;
   }

@@ -4,11 +4,12 @@
 /** @import { Announcer } from "../dom/announcer.js" */
 
 import { computed, effect, signal } from "../lib.js";
-import { reasonOf } from "../net/answers.js";
+import { RouteError, reasonOf } from "../net/answers.js";
 import { serveModel } from "../net/models_api.js";
 import { switchWords } from "../text/models_words.js";
 
 const DONE_MS = 6_000;
+const TOO_LARGE = "does_not_fit";
 const ENDS = new Set(["done", "failed"]);
 
 /** The change from one served model to another, as far as it happened before the reader's eyes. */
@@ -17,6 +18,8 @@ export class ModelSwitch {
   asking = signal("");
   /** Why the last wish was refused, "" if it was not. */
   refused = signal("");
+  /** Whether that was because it needs more memory than there is. */
+  tooLarge = signal(false);
   /** The model whose change is told until its end was seen. @type {Signal<string>} */
   #told = signal("");
   /** @type {import("../net/engine_status.js").EngineStatus} */
@@ -53,6 +56,7 @@ export class ModelSwitch {
       this.#told.value = (await serveModel(id)).id;
       return true;
     } catch (error) {
+      this.tooLarge.value = error instanceof RouteError && error.body?.error?.code === TOO_LARGE;
       this.refused.value = reasonOf(error);
       return false;
     } finally {

@@ -1,4 +1,5 @@
 /** @import { Signal } from "../lib.js" */
+/** @import { ServerFrame } from "../protocol.d.ts" */
 
 import { signal } from "../lib.js";
 
@@ -17,6 +18,8 @@ const DONE_MS = 10_000;
 export class Notices {
   /** @type {Signal<readonly Notice[]>} */
   shown = signal([]);
+  /** Why nothing can be kept just now, "" where all is well. */
+  unkept = signal("");
 
   /**
    * @param {string} text
@@ -50,6 +53,16 @@ export class Notices {
   #showForAWhile(notice) {
     this.shown.value = [...this.shown.peek().filter(({ text }) => text !== notice.text), notice];
     setTimeout(() => this.dismiss(notice), DONE_MS);
+  }
+
+  /** Whether something could be kept, as far as a frame tells. @param {ServerFrame} frame */
+  hear(frame) {
+    if (frame.type === "error") {
+      if (frame.code === "storage_failed") this.unkept.value = frame.message;
+      return;
+    }
+    const kept = frame.type === "accepted" || frame.type === "turn_start" || (frame.type === "turn_end" && frame.status !== "error");
+    if (kept || frame.type === "hello") this.unkept.value = "";
   }
 
   askForReload() {

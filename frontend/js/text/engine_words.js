@@ -8,6 +8,7 @@ import { bytesOf, seconds } from "./format.js";
  *
  * @typedef {object} EngineWords
  * @property {string} label  a few words, always shown
+ * @property {string} [short]  fewer, where there is no room for them
  * @property {string} detail  said where there is room
  * @property {"good" | "busy" | "bad" | "idle"} tone
  * @property {{done: number, total: number} | null} bytes  how much of the model is loaded
@@ -38,15 +39,16 @@ export function engineWords(status, reachable) {
   if (phase === "ready") return plain(status.engine.model?.name ?? "Ready", "good");
   if (phase === "idle") return { ...plain(status.engine.model?.name ?? "Ready", "idle"), detail: "not in memory" };
   const [known, tone] = PHASES[phase] ?? [phase, "busy"];
-  const label = phase === "switching" ? switching(status.engine) : known;
+  const words = phase === "switching" ? switching(status.engine) : { label: known };
   const bytes = bytes_total > 0 ? { done: bytes_done, total: bytes_total } : null;
-  return { label, tone, detail: tone === "busy" ? howFar(status, bytes) : "", bytes: tone === "busy" ? bytes : null };
+  return { ...words, tone, detail: tone === "busy" ? howFar(status, bytes) : "", bytes: tone === "busy" ? bytes : null };
 }
 
 /** @param {Engine} engine */
 function switching({ model, switch: change }) {
-  if (!change) return "Changing the model";
-  return change.state === "returning" ? `Back to ${model?.name ?? "the last model"}` : `Switching to ${change.name}`;
+  if (!change) return { label: "Changing the model", short: "Changing" };
+  if (change.state === "returning") return { label: `Back to ${model?.name ?? "the last model"}`, short: "Going back" };
+  return { label: `Switching to ${change.name}`, short: "Switching" };
 }
 
 /**

@@ -8,6 +8,7 @@ const ENDINGS = {
   scheme: "scm", ocaml: "ml", nginx: "conf", apache: "conf", jsonc: "json", svelte: "svelte", vue: "vue",
 };
 
+const KINDS = new Map(Object.entries(ENDINGS));
 const LONGEST = 100;
 
 /**
@@ -18,9 +19,14 @@ const LONGEST = 100;
  * @returns {string}
  */
 export function fileName(language, name) {
-  const base = name.split(/[/\\]/).at(-1) ?? "";
-  const clean = base.replace(/[\p{C}<>:"|?*]/gu, "").replace(/^[.\s]+/, "").trim().slice(-LONGEST);
+  const clean = name && cleaned(name);
   if (clean) return clean;
-  const known = new Map(Object.entries(ENDINGS)).get(language.toLowerCase());
+  const known = KINDS.get(language.toLowerCase());
   return `code.${known ?? (/^[a-z0-9]{1,10}$/i.test(language) ? language.toLowerCase() : "txt")}`;
+}
+
+/** Only where there is a name: so large a class of characters takes many milliseconds to compile. @param {string} name */
+function cleaned(name) {
+  const base = name.split(/[/\\]/).at(-1) ?? "";
+  return base.replace(/[\p{C}<>:"|?*]/gu, "").replace(/^[.\s]+/, "").trim().slice(-LONGEST);
 }

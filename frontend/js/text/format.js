@@ -5,6 +5,9 @@ const UNITS = ["B", "kB", "MB", "GB", "TB"];
 /** @param {number} value */
 export const count = (value) => whole.format(Math.round(value));
 
+/** From a hundred on, a tenth is no news. @param {number} value */
+const figure = (value) => (Math.round(value * 10) < 1000 ? tenths.format(value) : count(value));
+
 /**
  * @param {number} done
  * @param {number} total
@@ -14,7 +17,7 @@ export function bytesOf(done, total) {
   const power = Math.min(Math.floor(Math.log10(Math.max(total, 1)) / 3), UNITS.length - 1);
   const scaled = (/** @type {number} */ bytes) => {
     const value = bytes / 1000 ** power;
-    return power < 3 ? whole.format(Math.round(value)) : tenths.format(value);
+    return power < 3 ? count(value) : figure(value);
   };
   return `${scaled(Math.min(done, total))} of ${scaled(total)} ${UNITS[power]}`;
 }
@@ -31,10 +34,11 @@ export function milliseconds(value) {
 }
 
 /** @param {number} value  tokens a second */
-export const speed = (value) => `${tenths.format(value)} tok/s`;
+export const speed = (value) => `${figure(value)} tok/s`;
 
 /** @param {number} size */
 export function bytes(size) {
   const power = Math.min(Math.floor(Math.log10(Math.max(size, 1)) / 3), UNITS.length - 1);
-  return `${power < 2 ? count(size / 1000 ** power) : tenths.format(size / 1000 ** power)} ${UNITS[power]}`;
+  const value = size / 1000 ** power;
+  return `${power < 2 ? count(value) : figure(value)} ${UNITS[power]}`;
 }

@@ -4,6 +4,8 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
+const thisYear = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
+
 const DAY_S = 86_400;
 
 /** @param {number} then  in seconds since the epoch @param {number} [now] */
@@ -17,6 +19,12 @@ export function ago(then, now = Date.now() / 1000) {
 
 /** @param {number} then  in seconds since the epoch */
 export const exactly = (then) => moment.format(then * 1000);
+
+/** Without a year that goes without saying. @param {number} then  in seconds since the epoch */
+export function shortly(then) {
+  const date = new Date(then * 1000);
+  return (date.getFullYear() === new Date().getFullYear() ? thisYear : moment).format(date);
+}
 
 /** @param {string} text */
 export function wordCount(text) {

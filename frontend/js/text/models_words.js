@@ -4,6 +4,7 @@
 import { bytes, bytesOf, count, seconds, speed } from "./format.js";
 
 const tenths = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const day = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
 const rough = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 /** Of what is missing, so many are named. */
@@ -63,6 +64,10 @@ export function obstacle({ assessment, complete, kind, missing, unsupported }) {
   return assessment.fits ? "" : assessment.reason;
 }
 
+/** Whether it is memory alone that it lacks here. @param {LocalModel} model */
+export const tooLarge = ({ assessment, complete, kind, unsupported }) =>
+  complete && !unsupported && kind === "chat" && !assessment.fits && assessment.weights_bytes !== null;
+
 /** @param {Assessment} assessment */
 export function fitWords({ context_tokens, kv_bytes, needed_bytes, usable_bytes, weights_bytes, prefill_bytes }) {
   if (needed_bytes === null) return "";
@@ -89,7 +94,7 @@ export function foundLine({ downloads, license, likes, mlx, parameters, size, up
     license,
     `${rough.format(downloads)} ${downloads === 1 ? "download" : "downloads"}`,
     likes > 0 && `${rough.format(likes)} ${likes === 1 ? "like" : "likes"}`,
-    updated_at && `updated ${updated_at.slice(0, 10)}`,
+    updated_at && `updated ${day.format(new Date(updated_at))}`,
   ]
     .filter(Boolean)
     .join(" · ");

@@ -11,10 +11,11 @@ import { Icon } from "./icons.js";
 
 /** What stands between the reader and an answer, and what to do about it. */
 export function Banner() {
-  const { connected, engine, modelSwitch } = useApp();
+  const { connected, engine, modelSwitch, notices } = useApp();
   if (engine.reachable.value === false) return html`<${Unreachable} />`;
   const present = engine.current.value?.engine;
   if (present?.phase === "failed") return html`<${Failed} engine=${present} />`;
+  if (notices.unkept.value) return html`<${Unkept} why=${notices.unkept.value} />`;
   const change = modelSwitch.shown.value;
   if (present && change?.state === "failed") return html`<${NotSwitched} engine=${present} change=${change} />`;
   return engine.reachable.value && !connected.value ? html`<${Reconnecting} />` : null;
@@ -58,6 +59,25 @@ function Failed({ engine }) {
       <p>Put that right, then stop Fireside with Ctrl‑C in its terminal and start it again with <code>fireside serve</code>.</p>
       ${current.value?.mode === "core" && html`<p>Or <a href=${placeHref("models")}>serve another model</a>.</p>`}
     </div>
+  </div>`;
+}
+
+/** The disk is full, or cannot be written for another reason. @param {{why: string}} props */
+function Unkept({ why }) {
+  const { engine, notices } = useApp();
+  return html`<div class="banner banner--bad" role="alert" data-testid="unkept">
+    <${Icon} name="warning" />
+    <div>
+      <p><b>Chats cannot be kept just now.</b> ${why}</p>
+      <p>
+        What is not kept is gone with a restart.
+        ${engine.current.value?.mode === "core" &&
+        html`${" "}<a href=${placeHref("models", "clean-up")}>See what can be removed from the disk</a>`}
+      </p>
+    </div>
+    <button type="button" class="tool banner__close" aria-label="Dismiss" onClick=${() => (notices.unkept.value = "")}>
+      <${Icon} name="close" />
+    </button>
   </div>`;
 }
 

@@ -89,10 +89,10 @@ function allowDrop(event) {
 }
 
 /** @param {import("../state/session.js").Session} session */
-function placeholder({ asking, messages, temporary }) {
+function placeholder({ asking, messages }) {
   if (asking.value.length) return "Fireside waits for your decision above…";
   if (messages.value.length) return "Reply…";
-  return temporary.value ? "Ask anything; it is not kept…" : "Ask anything…";
+  return "Ask anything…";
 }
 
 /**

@@ -5,13 +5,13 @@ import { html } from "../lib.js";
 import { lastAnswerWords } from "../text/chat_words.js";
 import { engineWords } from "../text/engine_words.js";
 import { count } from "../text/format.js";
-import { Sampling } from "./chat/sampling.js";
-import { Thinking } from "./chat/thinking.js";
 import { useApp } from "./context.js";
 import { lazy } from "./lazy.js";
 import { usePopover } from "./popover.js";
 
 const ModelPicker = lazy(async () => (await import("./models/picker.js")).ModelPicker, { quiet: true });
+const Sampling = lazy(async () => (await import("./chat/sampling.js")).Sampling, { quiet: true });
+const Thinking = lazy(async () => (await import("./chat/thinking.js")).Thinking, { quiet: true });
 
 /** @param {{id: string}} props */
 export function EnginePanel({ id }) {

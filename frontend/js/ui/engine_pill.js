@@ -22,7 +22,8 @@ export function EnginePill() {
       aria-label=${`Engine: ${[words.label, detail].filter(Boolean).join(" ")}`}
     >
       <span class="pill__dot"></span>
-      <span class="pill__label">${words.label}</span>
+      <span class=${`pill__label ${words.short ? "pill__label--long" : ""}`}>${words.label}</span>
+      ${words.short && html`<span class="pill__label pill__label--short">${words.short}</span>`}
       ${words.bytes && html`<${Meter} label="Loading" ...${words.bytes} />`}
       ${detail && html`${" "}<span class="pill__detail">${detail}</span>`}
     </button>

@@ -3,19 +3,24 @@ import { html, useEffect, useSignal } from "../lib.js";
 /**
  * A component whose module is loaded when it is first shown, or asked for by `load`.
  *
- * @typedef {{(): ReturnType<typeof html> | null, load: () => void}} Lazy
- *
- * @param {() => Promise<() => unknown>} load  imports the module and gives its component
+ * @template [P=unknown]
+ * @typedef {{(props: P): ReturnType<typeof html> | null, load: () => void}} Lazy
+ */
+
+/**
+ * @template [P=unknown]
+ * @param {() => Promise<(props: P) => unknown>} load  imports the module and gives its component
  * @param {{quiet?: boolean}} [options]  quiet: nothing is shown in its place meanwhile
- * @returns {Lazy}
+ * @returns {Lazy<P>}
  */
 export function lazy(load, { quiet = false } = {}) {
-  /** @type {(() => unknown) | null} */
+  /** @type {((props: P) => unknown) | null} */
   let loaded = null;
   const bring = async () => {
     loaded ??= await load();
   };
-  function Later() {
+  /** @param {P} props */
+  function Later(props) {
     const state = useSignal(/** @type {"waiting" | "there" | "failed"} */ (loaded ? "there" : "waiting"));
     useEffect(() => {
       if (loaded) return;
@@ -25,7 +30,7 @@ export function lazy(load, { quiet = false } = {}) {
       );
     }, []);
     if (state.value === "failed") return html`<${Failed} />`;
-    if (loaded && state.value === "there") return html`<${loaded} />`;
+    if (loaded && state.value === "there") return html`<${loaded} ...${props} />`;
     return quiet ? null : html`<${Waiting} />`;
   }
   // Early loading is only a favour: showing it is what reports a failure.

@@ -3,7 +3,11 @@
 import { html, useId } from "../lib.js";
 import { pieces } from "../dom/snippet.js";
 import { href } from "../state/router.js";
+import { fromMark } from "../text/plain_snippet.js";
 import { useApp } from "./context.js";
+
+/** Characters before what was found: a line of the sidebar. */
+const LEAD = 40;
 
 /** @type {Partial<Record<Hit["kind"], string>>} */
 const WHERE = { reasoning: "In its thinking", tool: "In a tool’s call", attachment: "In a file" };
@@ -38,7 +42,7 @@ function HitRow({ hit: { kind, name, session_id, session_title, message_id, snip
       <span class="chat__title" dir="auto">${session_title || "New chat"}</span>
       ${where && html`<span class="hit__where">${where}</span>`}
       <span class="hit__snippet" dir="auto">
-        ${pieces(snippet).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text))}
+        ${fromMark(pieces(snippet), LEAD).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text))}
       </span>
     </a>
   </li>`;

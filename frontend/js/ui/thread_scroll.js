@@ -35,11 +35,18 @@ export function useScrolling(box, column, newest) {
     return () => [follower, view, held].forEach((part) => part.stop());
   }, []);
   useSignalEffect(() => {
-    if (session.view.value !== "opening" && session.view.value !== "new") return;
+    const shown = session.view.value;
+    if (shown !== "opening" && shown !== "new") {
+      panes.value?.follower.wake();
+      return;
+    }
     panes.value?.held.clear();
     panes.value?.view.clear();
-    panes.value?.follower.jump();
+    if (shown === "new") panes.value?.follower.rest();
+    else panes.value?.follower.jump();
   });
-  useEffect(() => panes.peek()?.follower.jump(), [newest]);
+  useEffect(() => {
+    if (newest) panes.peek()?.follower.jump();
+  }, [newest]);
   return panes;
 }

@@ -4,10 +4,17 @@
 import { html, useId, useSignal } from "../lib.js";
 import { milliseconds } from "../text/format.js";
 import { PROPOSING, STATUS_WORDS, settledWords, toolWords } from "../text/tool_words.js";
-import { ApprovalCard } from "./approval_card.js";
-import { CallBody } from "./call_body.js";
 import { Icon } from "./icons.js";
-import { Proposal } from "./proposal.js";
+import { lazy } from "./lazy.js";
+
+const ApprovalCard = lazy(async () => (await import("./approval_card.js")).ApprovalCard, { quiet: true });
+const CallBody = lazy(async () => (await import("./call_body.js")).CallBody, { quiet: true });
+const Proposal = lazy(async () => (await import("./proposal.js")).Proposal, { quiet: true });
+
+/** Load what a call may need before there is one. */
+export function prepareCalls() {
+  for (const part of [ApprovalCard, CallBody, Proposal]) part.load();
+}
 
 /**
  * One call of a tool: a question as long as it waits for the person, then what it does and what came of it.

@@ -30,9 +30,10 @@ function ModelNote() {
   const { engine } = useApp();
   const present = engine.current.value?.engine;
   const model = present?.model;
-  const ready = present?.phase === "ready" && engine.reachable.value !== false;
+  const away = engine.reachable.value === false;
+  const coming = away || (present?.phase !== "ready" && present?.phase !== "failed");
   return html`<div class="welcome__note">
     ${model && html`<p><b>${model.name}</b> answers here.${model.note ? ` ${model.note}` : ""}</p>`}
-    ${!ready && html`<p>You can write already. The answer starts as soon as the model is ready.</p>`}
+    ${coming && html`<p>You can write already. The answer starts as soon as the model is ready.</p>`}
   </div>`;
 }

@@ -6,6 +6,7 @@ import { several } from "../../text/memory_words.js";
 import { CopyButton } from "../copy_button.js";
 import { Back } from "./back.js";
 import { GitNote } from "./git_note.js";
+import { Lately } from "./lately.js";
 
 /** What the memory is, where it lies, and how it grows. @param {{memory: Memory}} props */
 export function About({ memory }) {
@@ -22,10 +23,13 @@ export function About({ memory }) {
         ${several(waiting, "proposal")} of the model ${waiting === 1 ? "waits" : "wait"} for you
       </a>
     </p>`}
+    ${number > 0 && html`<${Lately} articles=${memory.articles.value} />`}
+    <h3>How it grows</h3>
     <p>
       Say “remember that …” in a chat, and the model proposes a change that you accept, edit or refuse. Or${" "}
       <a href=${newHref()}>write an article</a> yourself. Link articles with <code>[[Name]]</code>.
     </p>
+    <h3>Where it lies</h3>
     <div class="about__root">
       <code>${root}</code>
       <${CopyButton} label="Copy the folder’s path" words="" text=${() => root} />

@@ -2,7 +2,7 @@
 
 import { html, useId } from "../../lib.js";
 import { BEFORE, NOW } from "../../state/memory_versions.js";
-import { commitWords, exactly } from "../../text/memory_words.js";
+import { commitWords, shortly } from "../../text/memory_words.js";
 import { Diff } from "../diff.js";
 import { Icon } from "../icons.js";
 
@@ -71,7 +71,7 @@ function Choice({ label, value, versions, first, onChange }) {
         .map(
           ({ commit, subject, time }) =>
             html`<option key=${commit} value=${commit} selected=${value === commit}>
-              ${commitWords(subject, versions.name)}, ${exactly(time)}
+              ${commitWords(subject, versions.name)}, ${shortly(time)}
             </option>`,
         )}
     </select>

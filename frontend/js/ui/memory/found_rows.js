@@ -5,6 +5,7 @@ import { html } from "../../lib.js";
 import { articleHref } from "../../state/memory_place.js";
 import { count } from "../../text/format.js";
 import { folderOf, markedPieces } from "../../text/memory_words.js";
+import { plainSnippet } from "../../text/plain_snippet.js";
 
 /** What the search has found. @param {{search: MemorySearch, current: string}} props */
 export function FoundRows({ search, current }) {
@@ -39,14 +40,14 @@ function FoundRow({ found: { name, title, hits }, terms, current }) {
   const best = hits.find((hit) => !hit.text.startsWith("#")) ?? hits[0];
   return html`<li>
     <a class="memory__row" href=${articleHref(name, best?.heading ?? "")} aria-current=${current ? "page" : undefined}>
-      <span class="memory__title" dir="auto"><${Marked} line=${title} terms=${terms} /></span>
+      <span class="memory__title" dir="auto"><${Marked} pieces=${markedPieces(title, terms)} /></span>
       ${folderOf(name) && html`<span class="memory__detail" dir="auto">${folderOf(name)}</span>`}
-      ${best && html`<span class="memory__hit" dir="auto"><${Marked} line=${best.text} terms=${terms} /></span>`}
+      ${best && html`<span class="memory__hit" dir="auto"><${Marked} pieces=${plainSnippet(markedPieces(best.text, terms))} /></span>`}
     </a>
   </li>`;
 }
 
-/** @param {{line: string, terms: readonly string[]}} props */
-function Marked({ line, terms }) {
-  return markedPieces(line, terms).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text));
+/** @param {{pieces: readonly {text: string, marked: boolean}[]}} props */
+function Marked({ pieces }) {
+  return pieces.map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text));
 }

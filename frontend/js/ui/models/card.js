@@ -7,6 +7,7 @@ import { readHubModel } from "../../net/models_api.js";
 import { placeHref } from "../../state/router.js";
 import { bytes, count } from "../../text/format.js";
 import { foundLine, GATED, ownerOf, shortName } from "../../text/models_words.js";
+import { FactLine } from "../fact_line.js";
 import { Icon } from "../icons.js";
 import { useListing, Words } from "../settings/parts.js";
 import { Bones } from "./bones.js";
@@ -25,7 +26,7 @@ export function Card({ repo, downloads }) {
       <p><a class="card__back" href=${placeHref("models", "find")}><${Icon} name="left" />Find</a></p>
       <p class="article__folder">${ownerOf(repo)}</p>
       <h2 tabindex="-1" ref=${title} dir="auto">${shortName(repo)}</h2>
-      ${value && html`<p class="row__note">${foundLine({ ...value.model, size: value.size })}</p>`}
+      ${value && html`<p class="row__note"><${FactLine} line=${foundLine({ ...value.model, size: value.size })} /></p>`}
     </header>
     ${error && !value && html`<${Trouble} words=${error} busy=${listing.busy.value} onRetry=${() => listing.load()} />`}
     ${!error && !value && html`<${Bones} words="Asking the hub…" />`}

@@ -6,6 +6,7 @@ import { reasonOf } from "../../net/answers.js";
 import { placeHref } from "../../state/router.js";
 import { downloadLine, downloadState, downloadTitle } from "../../text/models_words.js";
 import { useApp } from "../context.js";
+import { FactLine } from "../fact_line.js";
 import { Meter } from "../meter.js";
 import { Confirm } from "../settings/parts.js";
 import { WhyNot } from "./why_not.js";
@@ -43,7 +44,7 @@ export function DownloadRow({ download, downloads }) {
         <span class=${`state state--${LOOKS[state]}`}>${downloadState(download)}</span>
       </p>
       ${!over && total > 0 && html`<${Meter} label=${`Download of ${repo_id}`} done=${bytes} total=${total} />`}
-      ${state !== "cancelled" && downloadLine(download) && html`<p class="row__note download__line">${downloadLine(download)}</p>`}
+      ${state !== "cancelled" && downloadLine(download) && html`<p class="row__note download__line"><${FactLine} line=${downloadLine(download)} /></p>`}
     </div>
     ${!over &&
     html`<div class="row__acts">

@@ -6,6 +6,7 @@ import { placeHref } from "../../state/router.js";
 import { count } from "../../text/format.js";
 import { foundLine, ownerOf, shortName } from "../../text/models_words.js";
 import { Radios } from "../chat/radios.js";
+import { FactLine } from "../fact_line.js";
 import { Icon } from "../icons.js";
 import { Empty } from "../settings/parts.js";
 import { Bones } from "./bones.js";
@@ -115,17 +116,17 @@ function Results({ found, search }) {
 /** @param {{model: Found, here: boolean}} props */
 function FoundRow({ model, here }) {
   const { gated, mlx, repo_id, task } = model;
-  return html`<li class="row found" data-testid="found" data-model=${repo_id}>
+  return html`<li class="row offer" data-testid="found" data-model=${repo_id}>
     <div class="row__text">
       <p class="row__head">
-        <a class="found__link" href=${placeHref("models", `find/${repo_id}`)} dir="auto"><b>${shortName(repo_id)}</b></a>
+        <a class="offer__link" href=${placeHref("models", `find/${repo_id}`)} dir="auto"><b>${shortName(repo_id)}</b></a>
         <span class="model__owner">${ownerOf(repo_id)}</span>
         ${here && html`<span class="tag tag--on">On this machine</span>`}
         ${mlx && html`<span class="tag">MLX</span>`}
         ${gated !== "no" && html`<span class="tag"><${Icon} name="lock" />Gated</span>`}
         ${task && html`<span class="tag">${task}</span>`}
       </p>
-      <p class="row__note">${foundLine(model)}</p>
+      <p class="row__note"><${FactLine} line=${foundLine(model)} /></p>
     </div>
     <${Icon} name="right" />
   </li>`;

@@ -44,7 +44,7 @@ export function GetModel({ model: { model, size }, downloads }) {
               options=${CHOICES}
               onChoose=${(/** @type {string} */ choice) => (bits.value = choice)}
             />
-            <p class="field__hint">Fewer bits need less memory and answer sooner; 4-bit is a good choice for most.</p>`}
+            <p class="field__hint">Fewer bits need less memory and answer sooner; <span class="fact">4-bit</span> is a good choice for most.</p>`}
           <div class="save">
             <button type="button" class="button button--go" disabled=${busy.value || !connected.value} onClick=${get}>
               ${busy.value ? "Asking the hub…" : `${bits.value ? "Download and convert" : "Download"} · ${bytes(size)}`}

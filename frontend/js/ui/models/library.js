@@ -13,6 +13,11 @@ export function useLibrary() {
   return library;
 }
 
+/** When the served model answers: one that nobody asked for long is not in memory. */
+export function useServedWords() {
+  return useApp().engine.current.value?.engine.phase === "idle" ? "Answers with the next message" : "Answers now";
+}
+
 /** The id of the model that answers, or will with the next message; "" for none. */
 export function useServed() {
   const { engine } = useApp();

@@ -3,16 +3,21 @@
 
 import { html, useSignal } from "../../lib.js";
 import { reasonOf } from "../../net/answers.js";
-import { bitsWords, contextWords, KINDS, marksOf, obstacle, ownerOf, parameterWords, rateWords, shortName } from "../../text/models_words.js";
+import { bitsWords, contextWords, KINDS, marksOf, obstacle, ownerOf, parameterWords } from "../../text/models_words.js";
+import { rateWords, shortName, tooLarge } from "../../text/models_words.js";
 import { bytes } from "../../text/format.js";
 import { useApp } from "../context.js";
+import { FactLine } from "../fact_line.js";
 import { FitBar } from "./fit_bar.js";
 import { FitDetails } from "./fit_details.js";
+import { useServedWords } from "./library.js";
+import { Smaller } from "./smaller.js";
 
 /** A model on this machine. @param {{model: LocalModel, served: boolean, downloads: ModelDownloads}} props */
 export function ModelRow({ model, served, downloads }) {
   const { assessment, complete, context_window, kind, licence, parameters, repo_id, size_bytes } = model;
   const why = obstacle(model);
+  const words = useServedWords();
   const facts = [
     bytes(size_bytes),
     parameterWords(parameters),
@@ -26,13 +31,15 @@ export function ModelRow({ model, served, downloads }) {
       <p class="row__head">
         <b dir="auto">${shortName(repo_id)}</b>
         ${ownerOf(repo_id) && html`<span class="model__owner">${ownerOf(repo_id)}</span>`}
-        ${served && html`<span class="tag tag--on">Answers now</span>`}
+        ${served && html`<span class="tag tag--on">${words}</span>`}
         ${kind !== "chat" && html`<span class="tag">${KINDS[kind]}</span>`}
         ${marksOf(model).map((mark) => html`<span key=${mark} class="tag">${mark}</span>`)}
       </p>
-      <p class="row__note">${facts.filter(Boolean).join(" · ")}</p>
+      <p class="row__note"><${FactLine} line=${facts.filter(Boolean).join(" · ")} /></p>
       ${complete && html`<${FitBar} assessment=${assessment} />`}
-      <p class=${`row__note ${why && kind === "chat" ? "row__note--bad" : ""}`}>${why || assessment.reason}</p>
+      <p class=${`row__note ${why && kind === "chat" ? "row__note--bad" : ""}`}>
+        ${why || assessment.reason}${why !== "" && tooLarge(model) && html`${" "}<${Smaller} />`}
+      </p>
       <${FitDetails} model=${model} />
     </div>
     <${Acts} model=${model} served=${served} why=${why} downloads=${downloads} />

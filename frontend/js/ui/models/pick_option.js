@@ -2,7 +2,9 @@
 
 import { html } from "../../lib.js";
 import { marksOf, modelLine, obstacle, ownerOf, shortName } from "../../text/models_words.js";
+import { FactLine } from "../fact_line.js";
 import { Icon } from "../icons.js";
+import { useServedWords } from "./library.js";
 
 /**
  * A model of the picker, chosen by the keys of its field, or by a click.
@@ -11,6 +13,7 @@ import { Icon } from "../icons.js";
  */
 export function PickOption({ id, model, served, active, waiting, onTake }) {
   const why = obstacle(model);
+  const words = useServedWords();
   return html`<div
     class=${`pick ${served ? "pick--served" : ""} ${active ? "pick--active" : ""}`}
     id=${id}
@@ -26,9 +29,9 @@ export function PickOption({ id, model, served, active, waiting, onTake }) {
       <span class="pick__name" dir="auto">
         <b>${shortName(model.repo_id)}</b>${ownerOf(model.repo_id) && html`${" "}<span class="pick__owner">${ownerOf(model.repo_id)}</span>`}
       </span>
-      <span class="pick__line">${[modelLine(model), ...marksOf(model)].join(" · ")}</span>
+      <span class="pick__line"><${FactLine} line=${[modelLine(model), ...marksOf(model)].join(" · ")} /></span>
       ${why && html`<span class="pick__why">${why}</span>`}
-      ${served && html`<span class="visually-hidden">answers now</span>`}
+      ${served && html`<span class="visually-hidden">${words}</span>`}
     </span>
   </div>`;
 }

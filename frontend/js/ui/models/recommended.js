@@ -6,6 +6,7 @@ import { readRecommended } from "../../net/models_api.js";
 import { placeHref } from "../../state/router.js";
 import { bytes, speed } from "../../text/format.js";
 import { machineWords, ownerOf, parameterWords } from "../../text/models_words.js";
+import { FactLine } from "../fact_line.js";
 import { Empty, Loaded, useListing } from "../settings/parts.js";
 
 /** A short list for this machine. Nothing of it is fetched unasked. @param {{downloads: ModelDownloads}} props */
@@ -13,7 +14,7 @@ export function RecommendedSection({ downloads }) {
   const listing = useListing(readRecommended);
   return html`<${Loaded} listing=${listing} what="What suits this machine">
     ${(/** @type {Recommended} */ { machine, models }) => html`<p class="set__lead">
-        What suits this machine and leaves room for other programs: ${machineWords(machine)}.
+        What suits this machine and leaves room for other programs: <${FactLine} line=${`${machineWords(machine)}.`} />
       </p>
       ${models.length === 0 &&
       html`<${Empty} icon="chip">
@@ -44,7 +45,7 @@ function Row({ model, downloads }) {
         ${coming && html`<span class="tag">Downloading</span>`}
       </p>
       <p>${purpose}</p>
-      <p class="row__note">${facts.filter(Boolean).join(" · ")}</p>
+      <p class="row__note"><${FactLine} line=${facts.filter(Boolean).join(" · ")} /></p>
     </div>
     <div class="row__acts">
       <a class="button" href=${placeHref("models", here ? "here" : `find/${repo_id}`)} aria-label=${`${here ? "Show it" : "Look at it"}: ${name}`}>

@@ -3,6 +3,7 @@ import { switchWords } from "../../text/models_words.js";
 import { useApp } from "../context.js";
 import { Icon } from "../icons.js";
 import { Meter } from "../meter.js";
+import { Smaller } from "./smaller.js";
 
 /** How far the change to another model is, or how it ended. Its phases are announced elsewhere. */
 export function SwitchProgress() {
@@ -32,8 +33,11 @@ export function SwitchProgress() {
 
 /** @param {{words: string}} props */
 function Refused({ words }) {
+  const { modelSwitch } = useApp();
   return html`<div class="swap swap--failed" role="alert" data-testid="switch" data-state="refused">
-    <p class="swap__head"><${Icon} name="warning" /><span>${words}</span></p>
+    <p class="swap__head">
+      <${Icon} name="warning" /><span>${words}${modelSwitch.tooLarge.value && html`${" "}<${Smaller} />`}</span>
+    </p>
     <${Dismiss} />
   </div>`;
 }

@@ -113,7 +113,7 @@ function Finder() {
         aria-controls=${list}
         aria-autocomplete="list"
         aria-activedescendant=${active && optionId(list, active)}
-        placeholder="Search chats, memory, actions…"
+        placeholder="Search everything…"
         autocomplete="off"
         autocapitalize="off"
         spellcheck=${false}

@@ -3,8 +3,10 @@
 /** @import { IconName } from "../icons.js" */
 
 import { pieces } from "../../dom/snippet.js";
+import { articleHref } from "../../state/memory_place.js";
 import { href, placeHref } from "../../state/router.js";
 import { KINDS, matches } from "../../text/palette_words.js";
+import { fromMark, plainSnippet } from "../../text/plain_snippet.js";
 import { actionsOf } from "../actions.js";
 import { SECTIONS as MODELS } from "../models/sections.js";
 import { SECTIONS } from "../settings/view.js";
@@ -12,6 +14,8 @@ import { VIEWS } from "../views.js";
 
 const FEW = 5;
 const CHATS = 8;
+/** Characters before what was found. */
+const LEAD = 60;
 
 /**
  * A row of the palette.
@@ -35,7 +39,7 @@ export function groupsOf(app) {
     { title: query ? "Chats" : "Recent chats", rows: chatRows(app, query) },
     { title: "Actions", rows: actionRows(app, query) },
     { title: "Go to", rows: placeRows(query) },
-    { title: "Found in chats and memory", rows: query ? app.palette.search.hits.value.map((hit, n) => hitRow(app, hit, n)) : [] },
+    { title: "Found in chats and memory", rows: query ? foundRows(app) : [] },
   ];
   return groups.filter(({ rows }) => rows.length > 0);
 }
@@ -83,12 +87,20 @@ function placeRows(query) {
   return [...views, ...models, ...sections].filter(({ title, note = "" }) => matches(`${title} ${note}`, query));
 }
 
+/** An article is there once, by its best place. @param {App} app @returns {Row[]} */
+function foundRows(app) {
+  const articles = new Set();
+  return app.palette.search.hits.value
+    .filter(({ kind, name }) => kind !== "memory" || (!articles.has(name) && articles.add(name)))
+    .map((hit, number) => hitRow(app, hit, number));
+}
+
 /** @param {App} app @param {Hit} hit @param {number} number @returns {Row} */
 function hitRow({ search }, { kind, session_id, session_title, message_id, name, heading, archived, snippet }, number) {
   const memory = kind === "memory";
   const where = memory ? heading : [session_title || "New chat", archived && "archived"].filter(Boolean).join(", ");
   const open = () => {
-    if (memory) return go(placeHref("memory", name ?? ""));
+    if (memory) return go(articleHref(name ?? "", heading ?? ""));
     if (session_id && message_id) search.target.value = { session_id, message_id };
     return go(href(session_id));
   };
@@ -97,7 +109,7 @@ function hitRow({ search }, { kind, session_id, session_title, message_id, name,
     icon: memory ? "book" : kind === "tool" ? "tool" : kind === "attachment" ? "file" : kind === "reasoning" ? "gauge" : "chat",
     title: memory ? (name ?? "") : kind === "attachment" || kind === "tool" ? [name, where].filter(Boolean).join(" · ") : (where ?? ""),
     note: [KINDS[kind], memory && where].filter(Boolean).join(" · "),
-    snippet: pieces(snippet),
+    snippet: fromMark(memory ? plainSnippet(pieces(snippet)) : pieces(snippet), LEAD),
     run: open,
   };
 }

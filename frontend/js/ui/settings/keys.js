@@ -7,6 +7,7 @@ import { logOut } from "../../state/login.js";
 import { FieldError, FormState } from "../../state/settings_form.js";
 import { keyWords } from "../../text/settings_words.js";
 import { useApp } from "../context.js";
+import { FactLine } from "../fact_line.js";
 import { Access } from "./access.js";
 import { Form, Save, TextField } from "./fields.js";
 import { Confirm, Empty, Loaded, Snippet, useListing } from "./parts.js";
@@ -60,7 +61,7 @@ function KeyRow({ info, listing }) {
   return html`<li class="row" data-testid="key">
     <div class="row__text">
       <p><b dir="auto">${info.name}</b></p>
-      <p class="row__note">${keyWords(info)}</p>
+      <p class="row__note"><${FactLine} line=${keyWords(info)} /></p>
     </div>
     ${info.source === "created" &&
     html`<${Confirm} label="Delete" about=${info.name} question="What uses it is shut out at once." yes="Delete the key" onYes=${remove} />`}
