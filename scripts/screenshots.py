@@ -22,7 +22,8 @@ from playwright.sync_api import Browser, expect, sync_playwright  # noqa: E402
 import chromium  # noqa: E402
 from shots.camera import Camera  # noqa: E402
 from shots.gallery import write_index  # noqa: E402
-from shots.scenes import SCENES, Scene  # noqa: E402
+from shots.plays import Scene  # noqa: E402
+from shots.scenes import SCENES  # noqa: E402
 from shots.stage import ORIGIN, Model, Stage  # noqa: E402
 from support.server import Server, serving  # noqa: E402
 

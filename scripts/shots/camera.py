@@ -13,7 +13,7 @@ HEIGHTS = {1440: 900, 768: 820, 360: 740}
 WIDTHS = tuple(HEIGHTS)
 PHONE = 360
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-QUALITY = 52
+QUALITY = 28
 LIMIT_BYTES = 300_000
 SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
 
@@ -33,6 +33,8 @@ class Camera:
         self, page: Page, name: str, widths: tuple[int, ...] = WIDTHS, *, settle: bool = True
     ) -> Iterator[int]:
         """Give each width to the caller, who may bring the page into its state, then take the pictures.
+
+        The page has a touch screen afterwards, as that of a phone.
 
         Args:
             settle: wait for two frames first; not where the page's clock stands still.

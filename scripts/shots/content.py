@@ -18,7 +18,7 @@ TIDES_CSV = """time,height
 """
 
 TIDES_REASONING = """\
-The file has three turns of the tide. The causeway is dry while the water is below 1.4 m, so I need the
+The file has three turns of the tide. The causeway is dry while the water is below 1.4 m, so I need the \
 times on both sides of the low water at which the curve passes 1.4 m.
 
 A cosine between two turns is good enough for a walk; I should add a margin and say so."""

@@ -1,6 +1,8 @@
 /** Runs in the page before `routes.js`: what the routes of models here and on the hub answer in every picture. */
 (() => {
   const GB = 1e9;
+  /** A model that is not being fetched. */
+  const OPEN = "lighthouse-lab/tide-tables-3b";
   const assess = (weights, kv, rate, more = {}) => ({
     fits: true, reason: "It fits, with conversations of up to 40,960 tokens, the most that the model reads.", context_tokens: 8192, max_safe_context: 40_960,
     weights_bytes: weights * GB, kv_bytes: kv * GB, prefill_bytes: 0.4 * GB, needed_bytes: (weights + kv + 0.4) * GB, usable_bytes: 16 * GB,
@@ -55,8 +57,8 @@
         found("lighthouse-lab/tide-tables-3b-with-a-long-name", 6.4, 1_204, { mlx: false, license: null, parameters: 3.2e9 }),
       ],
     }),
-    "/api/hub/model": () => ({
-      model: found("lighthouse-lab/tide-tables-3b-with-a-long-name", 6.4, 1_204, { mlx: false, license: "apache-2.0", parameters: 3.2e9, gated: "auto" }),
+    "/api/hub/model": (wanted) => ({
+      model: found(wanted.get("repo"), 6.4, 1_204, { mlx: false, license: "apache-2.0", parameters: 3.2e9, gated: wanted.get("repo") === OPEN ? "no" : "auto" }),
       commit: "4f1c2a",
       size: 6.5 * GB,
       endpoint: "https://huggingface.co",

@@ -115,11 +115,11 @@
   let gone = false;
   globalThis.fetch = async (resource, options) => {
     if (gone) throw new TypeError("Failed to fetch");
-    const { pathname } = new URL(resource, location.href);
+    const { pathname, searchParams } = new URL(resource, location.href);
     const answer = (options?.method ?? "GET") === "GET" && canned[pathname];
     if (answer) {
       if (pathname === "/stats") asked += 1;
-      const body = answer();
+      const body = answer(searchParams);
       return new Response(typeof body === "string" ? body : JSON.stringify(body));
     }
     const response = await real(resource, options);

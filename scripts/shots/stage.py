@@ -62,7 +62,7 @@ class Stage:
         page.wait_for_url("**/#/chat/*")
         with chatting(self.server) as socket:
             socket.send("rename_session", id=page.url.rsplit("/", 1)[-1], title=title)
-            socket.until(lambda frame: frame["type"] == "sessions")
+            socket.until(lambda frame: title in [row["title"] for row in frame.get("sessions", [])])
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
 
     def forget(self, page: Page) -> None:
