@@ -324,6 +324,8 @@ def test_models(server: Server, page: Page) -> None:
             view = page.get_by_role("region", name="Models", exact=True)
             expect(view.locator("h2").first).to_be_visible()
             expect(view.locator(".set__skeleton")).to_have_count(0)
+            # What was found before is dim while it is looked for anew.
+            expect(view.locator("[aria-busy=true]")).to_have_count(0)
             for details in view.locator("details").all():
                 details.locator("summary").click()
             check(page)

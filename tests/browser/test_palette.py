@@ -82,6 +82,26 @@ def test_the_keys_move_what_the_field_names_as_active_and_escape_gives_the_focus
     expect(message).to_be_focused()
 
 
+def test_what_is_typed_before_the_palette_is_there_counts(agent: Server, page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/palette/palette.js*", lambda route: held.append(route))
+    page.goto(agent.url)
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_be_focused()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("sta")
+    expect(page.get_by_role("textbox", name="Search chats, memory and actions")).to_have_value("sta")
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    field = page.get_by_role("combobox", name="Search chats, memory and actions")
+    expect(field).to_be_focused()
+    page.keyboard.type("tus")
+    expect(field).to_have_value("status")
+    expect(options(page).filter(has_text="Status").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_be_focused()
+
+
 def test_escape_in_the_palette_does_not_stop_the_answer(chat: Page, scripted: Scripted) -> None:
     wait, go_on = scripted.gate()
     scripted.answer(["It waits", wait, " on."])

@@ -1,3 +1,5 @@
+import { signal } from "../lib.js";
+
 const MOST = 20;
 
 /**
@@ -12,6 +14,8 @@ export class HeldRows {
   #ends = [];
   /** Asking for the selection makes the browser lay out the page, so it is asked only after it has changed. */
   #stale = true;
+  /** Counts what may let go of a row, so that whoever draws them does so again. */
+  #changes = signal(0);
 
   /** @param {HTMLElement} column  its children are the rows, each with its `data-key` */
   constructor(column) {
@@ -34,6 +38,7 @@ export class HeldRows {
 
   /** @returns {Set<string>} */
   keys() {
+    void this.#changes.value;
     if (this.#stale) this.#lookAtSelection();
     const held = [document.activeElement, ...this.#ends].map((node) => this.#keyOf(node));
     return new Set([...this.#touched, ...held.filter((key) => key !== "")]);
@@ -47,6 +52,7 @@ export class HeldRows {
 
   #onSelection = () => {
     this.#stale = true;
+    if (this.#ends.length > 0) this.#changes.value++;
   };
 
   #onTouch = (/** @type {Event} */ event) => {

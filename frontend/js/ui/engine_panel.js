@@ -9,9 +9,9 @@ import { useApp } from "./context.js";
 import { lazy } from "./lazy.js";
 import { usePopover } from "./popover.js";
 
-const ModelPicker = lazy(async () => (await import("./models/picker.js")).ModelPicker, { quiet: true });
-const Sampling = lazy(async () => (await import("./chat/sampling.js")).Sampling, { quiet: true });
-const Thinking = lazy(async () => (await import("./chat/thinking.js")).Thinking, { quiet: true });
+const ModelPicker = lazy(async () => (await import("./models/picker.js")).ModelPicker, { meanwhile: null });
+const Sampling = lazy(async () => (await import("./chat/sampling.js")).Sampling, { meanwhile: null });
+const Thinking = lazy(async () => (await import("./chat/thinking.js")).Thinking, { meanwhile: null });
 
 /** @param {{id: string}} props */
 export function EnginePanel({ id }) {

@@ -10,10 +10,10 @@ import { html, useEffect, useSignal } from "../lib.js";
 /**
  * @template [P=unknown]
  * @param {() => Promise<(props: P) => unknown>} load  imports the module and gives its component
- * @param {{quiet?: boolean}} [options]  quiet: nothing is shown in its place meanwhile
+ * @param {{meanwhile?: (() => unknown) | null}} [options]  meanwhile: what is shown in its place; null for nothing
  * @returns {Lazy<P>}
  */
-export function lazy(load, { quiet = false } = {}) {
+export function lazy(load, { meanwhile = Waiting } = {}) {
   /** @type {((props: P) => unknown) | null} */
   let loaded = null;
   const bring = async () => {
@@ -31,7 +31,7 @@ export function lazy(load, { quiet = false } = {}) {
     }, []);
     if (state.value === "failed") return html`<${Failed} />`;
     if (loaded && state.value === "there") return html`<${loaded} ...${props} />`;
-    return quiet ? null : html`<${Waiting} />`;
+    return meanwhile && html`<${meanwhile} />`;
   }
   // Early loading is only a favour: showing it is what reports a failure.
   return Object.assign(Later, { load: () => void bring().catch(() => undefined) });

@@ -7,9 +7,9 @@ import { PROPOSING, STATUS_WORDS, settledWords, toolWords } from "../text/tool_w
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
 
-const ApprovalCard = lazy(async () => (await import("./approval_card.js")).ApprovalCard, { quiet: true });
-const CallBody = lazy(async () => (await import("./call_body.js")).CallBody, { quiet: true });
-const Proposal = lazy(async () => (await import("./proposal.js")).Proposal, { quiet: true });
+const ApprovalCard = lazy(async () => (await import("./approval_card.js")).ApprovalCard, { meanwhile: null });
+const CallBody = lazy(async () => (await import("./call_body.js")).CallBody, { meanwhile: null });
+const Proposal = lazy(async () => (await import("./proposal.js")).Proposal, { meanwhile: null });
 
 /** Load what a call may need before there is one. */
 export function prepareCalls() {

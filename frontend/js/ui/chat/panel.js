@@ -6,7 +6,7 @@ import { Icon } from "../icons.js";
 import { lazy } from "../lazy.js";
 import { usePopover } from "../popover.js";
 
-const Parts = lazy(async () => (await import("./panel_parts.js")).PanelParts, { quiet: true });
+const Parts = lazy(async () => (await import("./panel_parts.js")).PanelParts, { meanwhile: null });
 
 /** The button for what holds in this chat alone, and its panel. */
 export function ChatPanel() {

@@ -11,36 +11,9 @@ import { Option } from "./option.js";
 const PAGE = 8;
 
 /** Everything by its name: chats, places, actions, and what was said or remembered anywhere. */
-export function PaletteDialog() {
+export function PaletteContents() {
   const { palette } = useApp();
-  return palette.open.value ? html`<${Opened} />` : null;
-}
-
-function Opened() {
-  const { palette } = useApp();
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useLayoutEffect(() => {
-    const before = document.activeElement;
-    const element = dialog.current;
-    element?.showModal();
-    return () => {
-      // It is taken out of the page while it is open, so the browser does not give the focus back.
-      element?.close();
-      if (before instanceof HTMLElement && document.activeElement === document.body) before.focus();
-    };
-  }, []);
-  const onClick = (/** @type {MouseEvent} */ event) => {
-    if (event.target === dialog.current) palette.close();
-  };
-  return html`<dialog
-    class="palette"
-    ref=${dialog}
-    aria-label="Search and actions"
-    onClick=${onClick}
-    onCancel=${(/** @type {Event} */ event) => (event.preventDefault(), palette.close())}
-  >
-    ${palette.question.value ? html`<${Asked} />` : html`<${Finder} />`}
-  </dialog>`;
+  return palette.question.value ? html`<${Asked} />` : html`<${Finder} />`;
 }
 
 /** A line of text that an action needs. */
