@@ -36,7 +36,7 @@ CONVERSATIONS: list[list[Any]] = [
     [user("Repeat: " + " ".join(f"word{n}" for n in range(40)))],
 ]
 
-SHORT = 24
+SHORT = 16
 QUESTIONS: list[list[Any]] = [
     [user("What is the capital of France?")],
     [user("Write one line about the sea.")],
