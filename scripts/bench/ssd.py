@@ -137,8 +137,8 @@ async def _load(setting: Setting, on: Target, off: Target, waiting: int, table: 
                 rows.start(target, chat_body(target, work.endless(number), _MOST))
         for client in (ours, others):
             await all_decode(client, _ROWS)
-        first = await _fill(work, on, waiting, seed=400)
         before = _tier(on)["written_bytes"]
+        first = await _fill(work, on, waiting, seed=400) + _tier(on)["written_bytes"] - before
         sides = [
             Side(list(processes(on).values()), lambda: generated(ours)),
             Side(list(processes(off).values()), lambda: generated(others)),
