@@ -8,11 +8,12 @@ import json
 import re
 import threading
 import time
+from itertools import combinations
 from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fireside_agent.tools.registry import Registry
@@ -222,6 +223,10 @@ def test_many_items_are_compared_in_no_time() -> None:
     assert time.monotonic() - began < 2
 
 
+def same_value(one: Any, other: Any) -> bool:
+    return jsonschema.Draft202012Validator({"const": one}).is_valid(other)
+
+
 @given(
     st.lists(
         st.recursive(
@@ -234,10 +239,15 @@ def test_many_items_are_compared_in_no_time() -> None:
         max_size=4,
     )
 )
-def test_items_are_unique_as_jsonschema_means_it(items: list[Any]) -> None:
+@example([[False], [0], [False]])
+def test_items_are_unique_where_no_two_are_the_same_value(items: list[Any]) -> None:
+    """What is the same says jsonschema's `const`; its `uniqueItems` overlooks some that stand apart."""
     schema = {"properties": {"a": {"uniqueItems": True}}}
     text = json.dumps({"a": items})
-    if jsonschema.Draft202012Validator(schema).is_valid({"a": items}):
+    if not any(
+        jsonschema.Draft202012Validator({"const": one}).is_valid(other)
+        for one, other in combinations(items, 2)
+    ):
         assert check_arguments(schema, text) == {"a": items}
     else:
         refusal(schema, text)
