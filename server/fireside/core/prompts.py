@@ -7,9 +7,9 @@ from collections.abc import Collection
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
-from mlx_lm.models.cache import KVCache, can_trim_prompt_cache, make_prompt_cache, trim_prompt_cache
+from mlx_lm.models.cache import KVCache, make_prompt_cache, trim_prompt_cache
 
-from fireside.core.cache.prompt_cache import LayerCaches, PromptCache, Tokens, clone, common_prefix
+from fireside.core.cache.prompt_cache import LayerCaches, PromptCache, Tokens, clone, common_prefix, trimmable
 from fireside.core.cache.ssd_reader import Restore
 from fireside.wire import RowPrefill, Submit
 
@@ -91,7 +91,7 @@ class Prompt:
             if other.done < shared:
                 other.stop_at(shared)
                 return other, shared
-            if can_trim_prompt_cache(other.caches):
+            if trimmable(other.caches):
                 other.keep(cache)
         return None
 
