@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.decode import Speeds, add_speeds, decode_table, rows_join
 from bench.random_models import SHAPES
 from bench.raw import raw_generator
-from bench.report import Table
+from bench.report import Table, say
 from bench.serve import Target
 from bench.servers import Setting, Work, fireside, stats
 from bench.turns import Turns
@@ -71,7 +71,7 @@ def random_model(shape: str, where: Path) -> Iterator[Path]:
         subprocess.run(command, check=True, cwd=Path(__file__).parents[1])
         size = sum(file.stat().st_size for file in folder.iterdir())
         free = shutil.disk_usage(where).free
-        _say(f"{shape}: {size / 1e9:.1f} GB in {time.monotonic() - begin:.1f} s, {free / 1e9:.0f} GB left")
+        say(f"{shape}: {size / 1e9:.1f} GB in {time.monotonic() - begin:.1f} s, {free / 1e9:.0f} GB left")
         yield folder
 
 
@@ -83,13 +83,13 @@ def _measure(setting: Setting, shape: str, rows: Sequence[int], seconds: float, 
     )
     begin = time.monotonic()
     with fireside(setting, "--batch", str(max(rows))) as ours:
-        _say(f"{shape}: ready after {time.monotonic() - begin:.1f} s")
+        say(f"{shape}: ready after {time.monotonic() - begin:.1f} s")
         begin = time.monotonic()
         state = wait_until_warm(ours)
         warmed = time.monotonic() - begin
         ttft = [1000 * took for took in rows_join(setting, ours, _JOINERS)]
         first.add(state, warmed, *ttft, max(ttft))
-        _say(first.markdown())
+        say(first.markdown())
         with raw_generator(setting.folder, setting.home / "cache") as raw:
             for index, count in enumerate(rows):
                 turns, speeds = Turns(Work(setting.name), count, ours, raw), Speeds()
@@ -97,7 +97,7 @@ def _measure(setting: Setting, shape: str, rows: Sequence[int], seconds: float, 
                 _measure_rows(turns, speeds, rounds, seconds, end)
                 if speeds.ours:
                     add_speeds(decoding, count, speeds)
-                    _say(decoding.markdown())
+                    say(decoding.markdown())
     return [first, decoding]
 
 
@@ -106,7 +106,7 @@ def _measure_rows(turns: Turns, speeds: Speeds, rounds: int, seconds: float, end
         if time.monotonic() > end:
             return
         ours, raw = turns.measure(seconds)
-        _say(f"{ours:.1f} / {raw:.1f} tok/s")
+        say(f"{ours:.1f} / {raw:.1f} tok/s")
         # The first round does not count.
         if number > 0:
             speeds.ours.append(ours)
@@ -123,8 +123,3 @@ def wait_until_warm(target: Target) -> str:
         if time.monotonic() > end:
             return f"given up: {warm}"
         time.sleep(0.1)
-
-
-def _say(text: str) -> None:
-    """At once, so that a run that is cut off has shown what it found."""
-    print(text, file=sys.stderr, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,11 @@ def publish(tables: Sequence[Table], file: Path | None) -> None:
         print(table.markdown(), end="\n\n", flush=True)
     if file is not None:
         file.write_text(json.dumps([_as_json(table) for table in tables], indent=2))
+
+
+def say(text: str) -> None:
+    """At once, so that a run that is cut off has shown what it found."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -25,7 +25,7 @@ from typing import Any
 import httpx
 
 from bench.gpu import SHAPES, random_model, roomy, wait_until_warm
-from bench.report import Table, publish
+from bench.report import Table, publish, say
 from bench.serve import Target
 from bench.servers import Setting, Work, fireside, processes, stats
 from bench.stream import Answer, Running, ask, ask_all, chat_body
@@ -151,7 +151,7 @@ async def _load(setting: Setting, on: Target, off: Target, waiting: int, table: 
             _go(sides)
             written = _tier(on)["written_bytes"] - before
             wrote += _tier(on)["pending_spill_bytes"] > 0
-            _say(f"{found[0]:.1f} / {found[1]:.1f} tok/s, {written / _MB:.0f} MB written")
+            say(f"{found[0]:.1f} / {found[1]:.1f} tok/s, {written / _MB:.0f} MB written")
             with_tier.append(found[0])
             without.append(found[1])
         if any(answer.complete for answer in rows.answers):
@@ -222,10 +222,6 @@ def _served(setting: Setting, *flags: str) -> Iterator[Target]:
         yield target
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def main() -> None:
     """Run one measurement."""
     arguments = sys.argv[1:]
@@ -259,7 +255,7 @@ def _measure(setting: Setting, options: argparse.Namespace) -> list[Table]:
             tables += measure_restart(setting, options.tokens)
         else:
             tables += measure_writing(setting, options.waiting * _MB)
-        _say(tables[-1].markdown())
+        say(tables[-1].markdown())
     return tables
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from browser.models_page import pill, row, show
 from browser.pages import answers, ask, expect_done, new_chat, send
 from support.browser import opened
 from support.chat import LONG
@@ -89,19 +90,6 @@ def _begin(folder: Path, repo: Repo) -> None:
     (folder / "refs" / "main").write_text(commit)
 
 
-def show(page: Page, shore: Shore, place: str) -> None:
-    page.goto(f"{shore.server.url}/#/models/{place}")
-    expect(page.get_by_role("region", name="Models", exact=True)).to_be_visible()
-
-
-def row(page: Page, kind: str, model: str) -> Locator:
-    return page.locator(f"[data-testid={kind}][data-model='{model}']")
-
-
-def pill(page: Page) -> Locator:
-    return page.get_by_test_id("engine-pill")
-
-
 def picker(page: Page) -> Locator:
     pill(page).click()
     field = page.get_by_role("combobox", name="Model to switch to")
@@ -115,7 +103,7 @@ def expect_served(page: Page, name: str) -> None:
 
 
 def test_a_model_is_found_read_about_and_fetched_through_a_pause_and_a_cut(shore: Shore, page: Page) -> None:
-    show(page, shore, "find")
+    show(page, shore.server, "find")
     expect(page.get_by_test_id("found")).to_have_count(1)
     page.get_by_text("All", exact=True).click()
     expect(page.get_by_test_id("found")).to_have_count(3)
@@ -161,7 +149,7 @@ def test_a_model_is_found_read_about_and_fetched_through_a_pause_and_a_cut(shore
 
 
 def test_what_is_missing_of_a_model_is_fetched_from_where_it_is_told(shore: Shore, page: Page) -> None:
-    show(page, shore, "here")
+    show(page, shore.server, "here")
     model = row(page, "model", "shore/plover")
     expect(model).to_contain_text("Not complete: ")
     model.get_by_role("button", name="Resume").click()
@@ -219,7 +207,7 @@ def test_a_chat_goes_on_with_another_model_and_says_which_wrote_what(shore: Shor
 
 
 def test_a_model_that_cannot_be_loaded_says_why_and_the_old_one_answers(shore: Shore, page: Page) -> None:
-    show(page, shore, "here")
+    show(page, shore.server, "here")
     page.get_by_role("button", name="Serve broken").click()
     banner = page.get_by_test_id("not-switched")
     expect(banner).to_contain_text("broken could not be loaded; pocket is back.", timeout=30_000)
@@ -233,13 +221,13 @@ def test_a_model_that_cannot_be_loaded_says_why_and_the_old_one_answers(shore: S
 
 def test_what_a_newer_version_leaves_is_shown_and_removed(shore: Shore, page: Page) -> None:
     shore.hub.repos["shore/gull"].commit({**_files(), "README.md": b"# Gull, again\n"})
-    show(page, shore, "find/shore/gull")
+    show(page, shore.server, "find/shore/gull")
     page.get_by_test_id("card").get_by_role("button", name="Download").click()
     expect(page.get_by_role("status").filter(has_text="It is on this machine.")).to_be_visible()
-    show(page, shore, "downloads")
+    show(page, shore.server, "downloads")
     expect(row(page, "download", "shore/gull")).to_have_count(2)
     expect(row(page, "download", "shore/gull").first).to_have_attribute("data-state", "done")
-    show(page, shore, "clean-up")
+    show(page, shore.server, "clean-up")
     gone = page.get_by_test_id("to-remove").filter(has_text="shore/gull")
     expect(gone).to_contain_text("1 version")
     # The conversations with the version that goes are of use to nobody then.
@@ -257,7 +245,7 @@ def test_what_a_newer_version_leaves_is_shown_and_removed(shore: Shore, page: Pa
 
 
 def test_what_stands_in_the_way_is_said_in_words(shore: Shore, page: Page) -> None:
-    show(page, shore, "find/shore/tern")
+    show(page, shore.server, "find/shore/tern")
     card = page.get_by_test_id("card")
     expect(card.get_by_role("note")).to_contain_text("Its owners decide who may have it.")
     card.get_by_text("As it is", exact=True).click()
@@ -265,16 +253,16 @@ def test_what_stands_in_the_way_is_said_in_words(shore: Shore, page: Page) -> No
     expect(card.get_by_role("alert")).to_contain_text("gated")
     shore.hub.sizes[WEIGHTS] = 10**15
     shore.hub.repos["shore/gull"].commit({**_files(), "README.md": b"# Full\n"})
-    show(page, shore, "find/shore/gull")
+    show(page, shore.server, "find/shore/gull")
     card.get_by_role("button", name="Download").click()
     card.get_by_role("alert").get_by_role("link", name="See what can be removed").click()
     expect(page.get_by_role("heading", name="Clean up")).to_be_visible()
-    show(page, shore, "find/shore/none")
+    show(page, shore.server, "find/shore/none")
     expect(page.get_by_test_id("hub-trouble")).to_contain_text("The hub has no shore/none")
 
     # Connections that were kept open outlive the hub, so it takes leave of them first.
     shore.hub.down = Refused(503, {"Connection": "close"})
-    show(page, shore, "find")
+    show(page, shore.server, "find")
     trouble = page.get_by_test_id("hub-trouble")
     expect(trouble).to_contain_text("answered with the status 503")
     shore.cut_off()

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
+from browser.models_page import pill, row, show
 from browser.pages import answers, ask, expect_done, new_chat
 from support.browser import opened
 from support.hub import Hub, running_hub
@@ -90,23 +91,10 @@ def _swell(model: Path) -> None:
     os.utime(weights)
 
 
-def show(page: Page, shore: Shore, place: str) -> None:
-    page.goto(f"{shore.server.url}/#/models/{place}")
-    expect(page.get_by_role("region", name="Models", exact=True)).to_be_visible()
-
-
-def row(page: Page, kind: str, model: str) -> Locator:
-    return page.locator(f"[data-testid={kind}][data-model='{model}']")
-
-
-def pill(page: Page) -> Locator:
-    return page.get_by_test_id("engine-pill")
-
-
 def test_a_model_is_converted_and_then_answers(shore: Shore, page: Page) -> None:
     told: list[str] = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda text: told.append(str(text))))
-    show(page, shore, f"find/{PLAIN}")
+    show(page, shore.server, f"find/{PLAIN}")
     card = page.get_by_test_id("card")
     expect(card.get_by_role("radio", name="4-bit")).to_be_checked()
     card.get_by_role("button", name="Download and convert").click()
@@ -127,13 +115,13 @@ def test_a_model_is_converted_and_then_answers(shore: Shore, page: Page) -> None
     new_chat(page, shore.server)
     expect_done(ask(page, "Repeat: with four bits"))
     # Its card leads to what it has become.
-    show(page, shore, f"find/{PLAIN}")
+    show(page, shore.server, f"find/{PLAIN}")
     card.get_by_role("link", name="Serve it from there").click()
     expect(packed).to_contain_text("Answers now")
 
 
 def test_a_model_that_does_not_fit_says_by_how_much_and_what_to_do(shore: Shore, page: Page) -> None:
-    show(page, shore, "here")
+    show(page, shore.server, "here")
     whale = row(page, "model", "whale")
     # One that was too large when it was looked at is not offered.
     expect(whale).to_contain_text(
@@ -151,7 +139,7 @@ def test_a_model_that_does_not_fit_says_by_how_much_and_what_to_do(shore: Shore,
     expect(refused).to_contain_text(re.compile(r"swell does not fit: .* 4000\.\d+ GB.* are needed"))
     refused.get_by_role("link", name="See what suits this machine").click()
     expect(page.get_by_role("heading", name="Recommended")).to_be_visible()
-    show(page, shore, "here")
+    show(page, shore.server, "here")
     refused.get_by_role("button", name="Dismiss").click()
     expect(refused).to_have_count(0)
     new_chat(page, shore.server)
@@ -164,14 +152,14 @@ def test_old_versions_with_files_of_their_own_go_only_when_asked_for(shore: Shor
     snapshots = shore.server.home / "hub" / "models--shore--heron" / "snapshots"
     (snapshots / old / "NOTES.txt").write_text("mine")
     new = repo.commit(_files(**{"README.md": b"# Heron, again\n"}))
-    show(page, shore, f"find/{PLAIN}")
+    show(page, shore.server, f"find/{PLAIN}")
     card = page.get_by_test_id("card")
     card.get_by_text("As it is", exact=True).click()
     card.get_by_role("button", name="Download").click()
-    show(page, shore, "downloads")
+    show(page, shore.server, "downloads")
     expect(row(page, "download", PLAIN)).to_have_count(2)
     expect(row(page, "download", PLAIN).first).to_have_attribute("data-state", "done", timeout=20_000)
-    show(page, shore, "clean-up")
+    show(page, shore.server, "clean-up")
     too = page.get_by_role("checkbox", name="Also old versions with files that no newer one has")
     gone = page.get_by_test_id("to-remove").filter(has_text=PLAIN)
     expect(too).not_to_be_checked()
@@ -201,7 +189,7 @@ def test_a_model_that_nobody_asks_leaves_the_memory_and_comes_with_the_next_mess
     expect(panel).to_contain_text("the next message loads it")
     expect(panel.get_by_role("option", selected=True)).to_contain_text("Answers with the next message")
     page.keyboard.press("Escape")
-    show(page, shore, "here")
+    show(page, shore.server, "here")
     expect(page.get_by_test_id("model").first).to_contain_text("Answers with the next message")
     page.go_back()
     expect_done(ask(page, "Repeat: twice"))

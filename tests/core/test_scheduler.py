@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from fireside.core.prompts import SMALLEST_SNAPSHOT
 from fireside.core.scheduler import Scheduler
 from fireside.wire import Cancel, RowPrefill, Sampling, Step, Submit, ThinkingBudget
 from support import random_models as models
+from support.random_models import prompt
 
 MAKERS = {
     "full": models.full_attention,
@@ -72,11 +72,6 @@ class Run:
 
 def fresh(model: nn.Module, cache_bytes: int = PLENTY, chunk: int = 64, block: int = 1) -> Run:
     return Run(Scheduler(model, models.VOCAB, PromptCache(cache_bytes), PLENTY, chunk, block))
-
-
-def prompt(seed: int, length: int) -> list[int]:
-    rng = random.Random(seed)
-    return [rng.randrange(models.VOCAB) for _ in range(length)]
 
 
 def row(

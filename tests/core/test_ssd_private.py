@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import mlx.nn as nn
@@ -10,17 +9,13 @@ import msgspec
 import pytest
 
 from support import random_models as models
+from support.random_models import prompt
 from support.ssd_bench import Bench, row
 
 
 @pytest.fixture(scope="module")
 def full() -> nn.Module:
     return models.full_attention()
-
-
-def prompt(seed: int, length: int) -> list[int]:
-    rng = random.Random(seed)
-    return [rng.randrange(models.VOCAB) for _ in range(length)]
 
 
 def test_what_must_stay_in_the_memory_is_never_written(full: nn.Module, tmp_path: Path) -> None:

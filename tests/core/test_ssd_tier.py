@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from fireside.core.cache.ssd_key import model_key
 from fireside.core.cache.ssd_open import open_tier
 from fireside.wire import Cancel, Drain, Drained, Sampling, SsdSettings, Submit, Tier
 from support import random_models as models
+from support.random_models import prompt
 from support.server import POCKET
 from support.ssd_bench import Bench
 
@@ -53,11 +53,6 @@ def full() -> nn.Module:
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries wait a fifth of the usual time."""
     monkeypatch.setattr(ssd_tier, "DEBOUNCE_S", DEBOUNCE_S)
-
-
-def prompt(seed: int, length: int) -> list[int]:
-    rng = random.Random(seed)
-    return [rng.randrange(models.VOCAB) for _ in range(length)]
 
 
 def row(number: int, ids: Sequence[int], *, boundary: int = 0, namespace: str = "") -> Submit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from types import MethodType
 from typing import Any
 
@@ -13,6 +14,12 @@ from mlx_lm.models.cache import QuantizedKVCache
 
 VOCAB = 320
 WINDOW = 24
+
+
+def prompt(seed: int, length: int) -> list[int]:
+    """Token ids that only the same seed gives."""
+    rng = random.Random(seed)
+    return [rng.randrange(VOCAB) for _ in range(length)]
 
 
 def full_attention() -> nn.Module:

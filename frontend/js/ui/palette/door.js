@@ -5,6 +5,18 @@ import { lazy } from "../lazy.js";
 
 const Contents = lazy(async () => (await import("./palette.js")).PaletteContents, { meanwhile: Meanwhile });
 
+/** What the field is, with and without the rest. @param {string} [label]  of a question, instead of a search */
+export const paletteInput = (label) => ({
+  class: "palette__input",
+  type: "text",
+  "aria-label": label ?? "Search chats, memory and actions",
+  placeholder: label ?? "Search everything…",
+  autocomplete: "off",
+  autocapitalize: "off",
+  spellcheck: false,
+  dir: "auto",
+});
+
 /** The palette. What is in it is loaded when it is first opened, or when there is time. */
 export function PaletteDialog() {
   const { palette } = useApp();
@@ -54,14 +66,7 @@ function Meanwhile() {
       <${Icon} name="search" />
       <input
         ref=${field}
-        class="palette__input"
-        type="text"
-        aria-label=${label ?? "Search chats, memory and actions"}
-        placeholder=${label ?? "Search everything…"}
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck=${false}
-        dir="auto"
+        ...${paletteInput(label)}
         value=${palette.query.value}
         onInput=${() => palette.type(field.current?.value ?? "")}
       />

@@ -5,6 +5,7 @@ import { statusWords } from "../../text/palette_words.js";
 import { useApp } from "../context.js";
 import { Icon } from "../icons.js";
 import { listKeys } from "../list_keys.js";
+import { paletteInput } from "./door.js";
 import { groupsOf } from "./rows.js";
 import { Option } from "./option.js";
 
@@ -78,20 +79,13 @@ function Finder() {
       <${Icon} name="search" />
       <input
         ref=${field}
-        class="palette__input"
-        type="text"
+        ...${paletteInput()}
         role="combobox"
-        aria-label="Search chats, memory and actions"
         aria-expanded="true"
         aria-controls=${list}
         aria-autocomplete="list"
         aria-activedescendant=${active && optionId(list, active)}
-        placeholder="Search everything…"
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck=${false}
         enterkeyhint="go"
-        dir="auto"
         value=${palette.query.value}
         onInput=${() => palette.type(field.current?.value ?? "")}
         onKeyDown=${onKeyDown}
