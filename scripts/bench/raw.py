@@ -26,7 +26,7 @@ from fireside.core.blas import load_blas, prepare_blas, wants_blas
 from fireside.core.compiler import has_cxx_compiler, keep_kernels_in
 
 _PREFILL_STEP = 512
-_PROGRESS = struct.Struct("<qq")
+_FIELD = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
@@ -47,23 +47,32 @@ class Order:
 
 
 class Progress:
-    """How many tokens an order has made, and whether they are enough, in a file that two processes map."""
+    """How many tokens an order has made, and whether they are enough, in a file that two processes map.
+
+    Either field has one writer while an order is worked on: the generator tells the tokens, the other side when
+    they are enough.
+    """
 
     def __init__(self, path: Path) -> None:
         with path.open("r+b") as stream:
-            stream.truncate(_PROGRESS.size)
-            self._map = mmap.mmap(stream.fileno(), _PROGRESS.size)
+            stream.truncate(2 * _FIELD.size)
+            self._map = mmap.mmap(stream.fileno(), 2 * _FIELD.size)
 
     @property
     def tokens(self) -> int:
-        return _PROGRESS.unpack(self._map[:])[0]
+        return _FIELD.unpack_from(self._map, 0)[0]
+
+    @tokens.setter
+    def tokens(self, made: int) -> None:
+        _FIELD.pack_into(self._map, 0, made)
 
     @property
     def enough(self) -> bool:
-        return bool(_PROGRESS.unpack(self._map[:])[1])
+        return bool(_FIELD.unpack_from(self._map, _FIELD.size)[0])
 
-    def tell(self, tokens: int, enough: bool = False) -> None:
-        self._map[:] = _PROGRESS.pack(tokens, enough)
+    @enough.setter
+    def enough(self, enough: bool) -> None:
+        _FIELD.pack_into(self._map, _FIELD.size, enough)
 
 
 @dataclass
@@ -81,7 +90,7 @@ class RawGenerator:
 
     def begin(self, order: Order) -> None:
         """Let it work; `tokens` says how far it is."""
-        self.progress.tell(0)
+        self.progress.tokens, self.progress.enough = 0, False
         self.process.send_signal(signal.SIGCONT)
         assert self.process.stdin is not None
         print(json.dumps(asdict(order)), file=self.process.stdin, flush=True)
@@ -94,7 +103,7 @@ class RawGenerator:
     def end(self) -> int:
         """Break the present order off. Returns how many tokens it had made."""
         tokens = self.tokens
-        self.progress.tell(tokens, enough=True)
+        self.progress.enough = True
         self.process.send_signal(signal.SIGCONT)
         self.answer()
         return tokens
@@ -204,7 +213,7 @@ class _Worker:
         while steps < order.tokens and not self._progress.enough:
             done = len(generator.next_generated())
             made += done
-            self._progress.tell(made)
+            self._progress.tokens = made
             if steps >= order.skip:
                 tokens += done
             if done == rows:
