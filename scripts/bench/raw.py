@@ -49,8 +49,8 @@ class Order:
 class Progress:
     """How many tokens an order has made, and whether they are enough, in a file that two processes map.
 
-    Either field has one writer while an order is worked on: the generator tells the tokens, the other side when
-    they are enough.
+    Either field has one writer while an order is worked on: the generator tells the tokens, the other side
+    when they are enough.
     """
 
     def __init__(self, path: Path) -> None:

@@ -64,6 +64,8 @@ def measure_restart(setting: Setting, tokens: int) -> list[Table]:
         _wait_until_written(target)
     with _served(setting) as target:
         after = asyncio.run(_second_turns(target, chats))
+        tier = _tier(target)
+        say(f"{tier['restores']} brought back, the last of them in {tier['restore_ms_last']} ms")
     with _served(setting, *_OFF, "--prompt-cache", "0") as target:
         cold = asyncio.run(_second_turns(target, chats))
     # The first one of each server does not count.

@@ -95,7 +95,7 @@ class Index:
             except OSError as error:
                 log.warning("the SSD cache's file %s cannot be read: %s", name, error)
             else:
-                self.add(name, header, np.frombuffer(data, np.int32))
+                self.add(name, header, data.view(np.int32))
 
     def add(self, name: str, header: Header, tokens: Tokens) -> None:
         """Take up a file that was just written or looked at."""

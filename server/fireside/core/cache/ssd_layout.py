@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 FORMAT = 1
 """Of these files; those of another format are not read."""
@@ -147,7 +149,7 @@ class Summing:
         self._crc = 0
         self._digest = hashlib.blake2b(digest_size=16) if digest else None
 
-    def add(self, data: bytes | bytearray | memoryview) -> None:
+    def add(self, data: bytes | memoryview) -> None:
         self._crc = zlib.crc32(data, self._crc)
         if self._digest is not None:
             self._digest.update(data)
@@ -203,8 +205,8 @@ def read_header(stream: BinaryIO, name: FileName, size: int) -> tuple[Header, li
     return header, sums
 
 
-def read_tensor(stream: BinaryIO, tensor: Tensor, checksum: str, digest: bool) -> bytearray:
-    """Read and check the next tensor.
+def read_tensor(stream: BinaryIO, tensor: Tensor, checksum: str, digest: bool) -> NDArray[np.uint8]:
+    """Read and check the next tensor's bytes.
 
     Args:
         checksum: as `read_header` gives it.
@@ -215,8 +217,8 @@ def read_tensor(stream: BinaryIO, tensor: Tensor, checksum: str, digest: bool) -
         OSError: it cannot be read.
     """
     expected = Checksum.read(checksum)
-    data = bytearray(tensor.nbytes)
-    view = memoryview(data)
+    data = np.empty(tensor.nbytes, np.uint8)
+    view = data.data
     done = 0
     sums = Summing(digest)
     while done < len(data):

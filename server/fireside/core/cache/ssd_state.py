@@ -97,10 +97,10 @@ def _parts(array: mx.array) -> Iterator[mx.array]:
         yield from _parts(array[(*before, slice(begin, begin + rows))])
 
 
-def restored(data: bytearray, tensor: Tensor, rows: int | None = None) -> mx.array:
+def restored(data: NDArray[np.uint8], tensor: Tensor, rows: int | None = None) -> mx.array:
     """An array of its own with these bytes, or with no more than so many rows of its last axis but one."""
     dtype = _TYPES[tensor.dtype]
-    numbers = np.frombuffer(data, _UNSIGNED[dtype.size]).reshape(tensor.shape)
+    numbers = data.view(_UNSIGNED[dtype.size]).reshape(tensor.shape)
     return mx.array(numbers if rows is None else numbers[..., :rows, :]).view(dtype)
 
 
