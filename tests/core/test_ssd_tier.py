@@ -168,23 +168,6 @@ def test_a_row_that_leaves_while_it_comes_back(full: nn.Module, tmp_path: Path) 
     assert after.finish(row(3, [*known, 5])).answers[3] == reference(full, [*known, 5])
 
 
-def test_a_busy_core_writes_nothing_at_first_and_a_little_in_the_end(full: nn.Module, tmp_path: Path) -> None:
-    bench = Bench(full, tmp_path).finish(row(1, prompt(1, 200)))
-    bench.upkeep._idle_at = time.monotonic()
-    time.sleep(DEBOUNCE_S)
-    bench.scheduler.apply(row(2, prompt(2, 20)))
-    for _ in range(4):
-        bench.step()
-    assert bench.tier.state.written_bytes == 0
-    bench.upkeep._idle_at -= 10
-    while bench.scheduler.busy:
-        bench.step()
-    until = time.monotonic() + 5
-    while not bench.tier.state.written_bytes and time.monotonic() < until:
-        time.sleep(0.01)
-    assert bench.tier.state.written_bytes > 0
-
-
 def test_what_is_too_much_is_dropped_the_oldest_first(full: nn.Module, tmp_path: Path) -> None:
     bench = Bench(full, tmp_path)
     bench.finish(row(0, prompt(0, 200)))

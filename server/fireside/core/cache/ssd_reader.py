@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -107,7 +108,7 @@ class Restore:
         """
         self.alone = self.alone and patient
         while not self.done and time.monotonic() < until:
-            first = self._opened or self._reads[0][1]
+            first: Future[Any] = self._opened or self._reads[0][1]
             if patient:
                 wait([first], SLICE_S)
             if not first.done():

@@ -12,7 +12,10 @@ from fireside.core.cache.ssd_index import SHORTEST
 from fireside.core.cache.ssd_tier import SsdTier
 
 _STARVED_S = 10.0
-"""Without an idle moment, after which a piece is written between every two steps."""
+"""Without an idle moment, after which pieces are made between two steps."""
+
+_SHARE = 0.015
+"""Of the time of a core that is never idle, that making pieces may take."""
 
 _REPORT_EVERY_S = 0.25
 _TRY_AGAIN_S = 1.0
@@ -42,7 +45,8 @@ class Upkeep:
         self._demote_idle_s = demote_idle_s
         self._send = send
         self._idle_at = time.monotonic()
-        self._not_before = 0.0
+        self._demote_not_before = 0.0
+        self._piece_not_before = 0.0
         self._reported: tuple[wire.SsdState, wire.CacheState] | None = None
         self._report_at = 0.0
         self._drains: list[_Drain] = []
@@ -74,11 +78,14 @@ class Upkeep:
 
     def between_steps(self) -> None:
         """Nothing but a look, mostly."""
-        if not self._tier.waiting and not self._drains:
-            return
-        if self._drains or time.monotonic() - self._idle_at > _STARVED_S:
-            self._tier.advance(hurry=bool(self._drains))
+        begin = time.monotonic()
+        if self._drains:
+            self._tier.advance(hurry=True)
             self._end_drains()
+        elif begin - self._idle_at > _STARVED_S and begin >= self._piece_not_before and self._tier.waiting:
+            self._tier.advance()
+            end = time.monotonic()
+            self._piece_not_before = end + (end - begin) * (1 / _SHARE - 1)
         self._report()
 
     def _until_demotion(self, now: float) -> float | None:
@@ -87,7 +94,7 @@ class Upkeep:
         first = min((entry.used_at for entry in self._cache.entries), default=None)
         if first is None:
             return None
-        return max(0.0, self._not_before - now, first + self._demote_idle_s - now)
+        return max(0.0, self._demote_not_before - now, first + self._demote_idle_s - now)
 
     def _demote(self) -> None:
         """Free the memory of what nobody has used; what is not on the disk yet is written first."""
@@ -107,7 +114,7 @@ class Upkeep:
                 freed = True
             else:
                 self._tier.enqueue(entry)
-                self._not_before = now + _TRY_AGAIN_S
+                self._demote_not_before = now + _TRY_AGAIN_S
         if freed:
             mx.clear_cache()
 
@@ -144,8 +151,8 @@ class Upkeep:
     def _report(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
         if at_once or now >= self._report_at:
+            self._report_at = now + _REPORT_EVERY_S
             state = self._tier.state, self._cache.state
             if state != self._reported:
-                self._report_at = now + _REPORT_EVERY_S
                 self._reported = state
                 self._send(wire.Tier(*state))
