@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import sys
 import tempfile
 import time
@@ -20,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import httpx
@@ -34,10 +36,12 @@ from bench.turns import Side, all_decode, generated, in_turns
 _ANSWER_TOKENS = 24
 _WRITTEN_WITHIN_S = 300.0
 _ROWS = 8
-_MOST = 12_000
+_MOST = 20_000
 """Tokens of a row of the load, which lasts minutes."""
 _PAIRS = 10
-_TURNS = 24
+_IDLE_PAIRS = 5
+"""Before anything waits to be written, and as many when all has been."""
+_TURNS = 12
 """Of a quarter of a second, of each side, in a pair."""
 _PROBES = 12
 _OFF = ("--ssd-cache", "off")
@@ -104,11 +108,11 @@ def measure_writing(setting: Setting, waiting_bytes: int) -> list[Table]:
         f"{_ROWS} rows decode while the SSD tier writes, {setting.name}",
         (
             "waiting at first, MB",
-            "written, MB",
+            "written by then, MB",
             "pairs while it wrote",
-            "tier on tok/s",
-            "off tok/s",
-            "ratio",
+            "of the tier off",
+            "the same with nothing to write",
+            "of that",
         ),
     )
     starting = Table(
@@ -139,27 +143,37 @@ async def _load(setting: Setting, on: Target, off: Target, waiting: int, table: 
                 rows.start(target, chat_body(target, work.endless(number), _MOST))
         for client in (ours, others):
             await all_decode(client, _ROWS)
-        before = _tier(on)["written_bytes"]
-        first = await _fill(work, on, waiting, seed=400) + _tier(on)["written_bytes"] - before
         sides = [
             Side(list(processes(on).values()), lambda: generated(ours)),
             Side(list(processes(off).values()), lambda: generated(others)),
         ]
-        with_tier, without = list[float](), list[float]()
-        written = wrote = 0
+        # Two processes differ by more than what is looked for, so each pair is one of the same two.
+        idle = [await _pair(sides) for _ in range(_IDLE_PAIRS)]
+        before = _tier(on)["written_bytes"]
+        first = await _fill(work, on, waiting, seed=400) + _tier(on)["written_bytes"] - before
+        writing, wrote = list[float](), 0
         for _ in range(_PAIRS):
-            _stop(sides)
-            found = await in_turns(sides, _TURNS)
-            _go(sides)
-            written = _tier(on)["written_bytes"] - before
             wrote += _tier(on)["pending_spill_bytes"] > 0
-            say(f"{found[0]:.1f} / {found[1]:.1f} tok/s, {written / _MB:.0f} MB written")
-            with_tier.append(found[0])
-            without.append(found[1])
+            writing.append(await _pair(sides))
+        written = _tier(on)["written_bytes"] - before
+        await asyncio.to_thread(_wait_until_written, on)
+        idle += [await _pair(sides) for _ in range(_IDLE_PAIRS)]
         if any(answer.complete for answer in rows.answers):
             raise SystemExit("an answer ended while it was measured")
-    ratios = [a / b for a, b in zip(with_tier, without, strict=True)]
-    table.add(first / _MB, written / _MB, wrote, with_tier, without, ratios)
+    table.add(first / _MB, written / _MB, wrote, writing, idle, median(writing) / median(idle))
+
+
+async def _pair(sides: Sequence[Side]) -> float:
+    """How fast the first decodes, of the second."""
+    for side in sides:
+        side.stop()
+    try:
+        first, second = await in_turns(sides, _TURNS)
+    finally:
+        for side in sides:
+            side.go()
+    say(f"{first:.1f} / {second:.1f} tok/s")
+    return first / second
 
 
 async def _probe(setting: Setting, on: Target, off: Target, waiting: int, table: Table) -> None:
@@ -184,11 +198,11 @@ async def _probe(setting: Setting, on: Target, off: Target, waiting: int, table:
 
 async def _fill(work: Work, target: Target, nbytes: int, seed: int) -> int:
     """Let so many bytes wait to be written, all of which come at once. Returns how many do."""
-    before = stats(target)["prompt_cache"]["bytes"]
     trial = await work.long(target, 1500, seed=seed)
+    before = stats(target)["prompt_cache"]["bytes"]
     [answer] = await ask_all(target, [chat_body(target, trial, 1)])
     each = (stats(target)["prompt_cache"]["bytes"] - before) / answer.usage["prompt_tokens"]
-    count = max(1, round(nbytes / each / 3000))
+    count = math.ceil(nbytes / each / 3000)
     texts = [await work.long(target, 3000, seed=seed + 1 + number) for number in range(count)]
     await ask_all(target, [chat_body(target, text, 1) for text in texts])
     return _tier(target)["pending_spill_bytes"]
@@ -196,16 +210,6 @@ async def _fill(work: Work, target: Target, nbytes: int, seed: int) -> int:
 
 def _tier(target: Target) -> dict[str, Any]:
     return stats(target)["ssd_cache"]
-
-
-def _stop(sides: Sequence[Side]) -> None:
-    for side in sides:
-        side.stop()
-
-
-def _go(sides: Sequence[Side]) -> None:
-    for side in sides:
-        side.go()
 
 
 def _wait_until_written(target: Target) -> None:
