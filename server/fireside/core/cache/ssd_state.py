@@ -77,12 +77,29 @@ def described(array: mx.array) -> Tensor:
     return Tensor(_NAMES[array.dtype], list(array.shape))
 
 
-def pieces(array: mx.array) -> Iterator[NDArray[np.uint8]]:
-    """Copies of the bytes of an array, a piece at a time; the device works only while one is made."""
-    for part in _parts(array) if array.size else ():
-        flat = mx.contiguous(part).reshape(-1).view(mx.uint8)
-        # A new array: the memory of one that the host has looked at is no longer the device's alone.
-        yield np.array(mx.bitwise_or(flat, mx.array(0, mx.uint8)))
+def pieces(arrays: list[mx.array]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Copies of the bytes of arrays, a piece at a time, each with the place of its array in the list.
+
+    The device makes the next one while a piece is used, on the stream that the caller has set. An array is
+    let go of when its turn comes: the list holds nothing of it from then on.
+    """
+    ahead: tuple[int, mx.array] | None = None
+    for number, copy in _copies(arrays):
+        mx.async_eval(copy)
+        if ahead is not None:
+            yield ahead[0], np.array(ahead[1])
+        ahead = number, copy
+    if ahead is not None:
+        yield ahead[0], np.array(ahead[1])
+
+
+def _copies(arrays: list[mx.array]) -> Iterator[tuple[int, mx.array]]:
+    for number in range(len(arrays)):
+        array, arrays[number] = arrays[number], mx.array(0)
+        for part in _parts(array) if array.size else ():
+            flat = mx.contiguous(part).reshape(-1).view(mx.uint8)
+            # A new array: the memory of one that the host has looked at is no longer the device's alone.
+            yield number, mx.bitwise_or(flat, mx.array(0, mx.uint8))
 
 
 def _parts(array: mx.array) -> Iterator[mx.array]:

@@ -259,15 +259,13 @@ class SsdTier:
 
     def _parts(self, tokens: Tokens, arrays: list[mx.array]) -> Iterator[tuple[int, NDArray[Any]]]:
         yield 0, np.ascontiguousarray(tokens)
-        for number in range(len(arrays)):
-            array, arrays[number] = arrays[number], mx.array(0)
-            made = pieces(array)
-            while True:
-                with mx.stream(self._stream):
-                    piece = next(made, None)
-                if piece is None:
-                    break
-                yield number + 1, piece
+        made = pieces(arrays)
+        while True:
+            with mx.stream(self._stream):
+                piece = next(made, None)
+            if piece is None:
+                return
+            yield piece[0] + 1, piece[1]
 
     def _collect(self) -> None:
         """Take note of what the other threads have done."""
