@@ -21,14 +21,15 @@ ROOTS = {"fireside": ROOT / "server", "fireside_agent": ROOT / "agent"}
 ARROWS: dict[str, set[str]] = {
     "http": set(),
     "wire": set(),
-    "xgr": set(),
+    "stand_ins": set(),
+    "xgr": {"stand_ins"},
     "paths": set(),
     "config": {"paths"},
     "instance": {"paths"},
     "text": {"http", "xgr"},
     "catalog": {"http", "paths"},
     "engine": {"http", "wire", "catalog"},
-    "core": {"wire", "catalog", "xgr"},
+    "core": {"wire", "catalog", "stand_ins", "xgr"},
     "api": {"http", "text", "engine", "wire"},
     "web": {"http", "engine", "catalog"},
     "hosting": {"http", "wire", "config", "text", "catalog", "engine", "api"},
@@ -181,3 +182,15 @@ def test_importing_the_app_loads_nothing_slow() -> None:
     loaded = done.stdout.split()
     assert "quart" in loaded
     assert [name for name in SLOW if name in loaded] == []
+
+
+def test_the_core_loads_no_tokenizers_and_no_hub() -> None:
+    code = (
+        "import sys; from fireside.core.mlx_lm_alone import import_mlx_lm; import_mlx_lm();"
+        "import fireside.core.runner; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = done.stdout.split()
+    assert {"mlx", "mlx_lm"} <= set(loaded)
+    assert {"transformers", "huggingface_hub", "httpx", "torch"}.isdisjoint(loaded)

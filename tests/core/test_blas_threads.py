@@ -124,6 +124,7 @@ def test_the_limit_of_the_user_is_kept(
     orders: Orders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setattr(blas_threads, "_measure", lambda *_: pytest.fail("one thread is no choice"))
     plan = choose_threads(orders.library(tmp_path / "library.so"), tmp_path)
     assert plan is not None
     assert (plan.decode, plan.prefill) == (1, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,6 +46,34 @@ def run(kernels: Path, path: Path, heed: str = "heed") -> subprocess.CompletedPr
 def broken(tmp_path: Path) -> Path:
     """A g++ that answers to its name and compiles nothing."""
     return install_compiler(tmp_path / "bin", '[ "$1" = --version ] && exit 0\nexit 1')
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of its own: what a compiler has made stays there."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_compiler_is_tried_once(tmp_path: Path, apart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, real = tmp_path / "calls", shutil.which("g++")
+    folder = install_compiler(tmp_path / "bin", f'echo >> {calls}\nexec {real} "$@"')
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    assert has_cxx_compiler()
+    assert has_cxx_compiler()
+    assert calls.read_text() == "\n"
+
+    # A process does not look again at a library that it has loaded, so the damaged one lies elsewhere.
+    [made] = apart.iterdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    (folder / made.name).write_bytes(b"damaged")
+    assert has_cxx_compiler()
+    assert calls.read_text() == "\n\n"
+
+    (folder / "g++").write_text("#!/bin/sh\nexit 1\n")
+    assert not has_cxx_compiler()
 
 
 def test_a_machine_without_a_compiler_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def serving(
         full += ["--port", "0"]
     if model is not None and not any(a in ("--model", "--upstream") for a in arguments):
         full += ["--model", str(model)]
-    env = {**os.environ, "FIRESIDE_HOME": str(home), **environment}
+    env = {**os.environ, **_fair_share(), "FIRESIDE_HOME": str(home), **environment}
     with log.open("a") as stderr:
         process = subprocess.Popen(
             [*full, *arguments], stdout=subprocess.PIPE, stderr=stderr, text=True, env=env
@@ -145,6 +145,11 @@ def serving(
         yield Server(process, home, _address(process, log), log)
     finally:
         _end(process)
+
+
+def _fair_share() -> dict[str, str]:
+    """Beside other test processes the threads of a BLAS would spin for cores that they do not get."""
+    return {"OPENBLAS_NUM_THREADS": "1"} if "PYTEST_XDIST_WORKER" in os.environ else {}
 
 
 def refused_start(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -28,6 +28,10 @@ def main() -> None:
 
         profile = prepare(start)
 
+        from fireside.core.mlx_lm_alone import import_mlx_lm
+
+        import_mlx_lm()
+
         from fireside.core.runner import run
     except ImportError as error:
         hint = "On Linux MLX needs one of the extras: pip install 'fireside[cpu]' or 'fireside[cuda]'."

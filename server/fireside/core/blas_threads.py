@@ -54,6 +54,8 @@ def choose_threads(library: BlasLibrary, cache_dir: Path) -> ThreadPlan | None:
     if not library.set_threads(1):
         return None
     most = min(usable_cores(), _limit_of_the_user())
+    if most == 1:
+        return ThreadPlan(decode=1, prefill=1)
     proofs = BlasProofs(cache_dir / "blas-proofs.json")
     key = library_key(library.path, "threads", most)
     if (known := proofs.get(key)) is not None:

@@ -7,6 +7,7 @@ when it is first evaluated: then `mx.disable_compile()` has to be called.
 """
 
 import ctypes
+import hashlib
 import os
 import shutil
 import subprocess
@@ -30,18 +31,41 @@ def keep_kernels_in(folder: Path) -> None:
 
 
 def has_cxx_compiler() -> bool:
-    """Try what MLX will do: compile a small library into the temporary folder and load it."""
+    """Try what MLX will do: compile a small library into the temporary folder and load it.
+
+    What a compiler has made there once is loaded again, and the compiler is not called.
+    """
     if (compiler := shutil.which("g++")) is None:
         return False
     try:
-        with tempfile.TemporaryDirectory(prefix="fireside-cxx-") as folder:
-            source, library = Path(folder, "trial.cpp"), Path(folder, "trial.so")
-            source.write_text(_TRIAL)
-            command = [compiler, "-std=c++17", "-fPIC", "-shared", source, "-o", library]
-            subprocess.run(
-                command, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S
-            )
-            ctypes.CDLL(str(library))
+        library = Path(tempfile.gettempdir(), f"fireside-trial-{_identity(compiler)}.so")
+        if _loads(library):
+            return True
+        _compile(compiler, library)
+        return _loads(library)
     except (OSError, subprocess.SubprocessError):
         return False
+
+
+def _loads(library: Path) -> bool:
+    try:
+        ctypes.CDLL(str(library))
+    except OSError:
+        return False
     return True
+
+
+def _compile(compiler: str, library: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix="fireside-cxx-") as folder:
+        source, made = Path(folder, "trial.cpp"), Path(folder, "trial.so")
+        source.write_text(_TRIAL)
+        command = [compiler, "-std=c++17", "-fPIC", "-shared", source, "-o", made]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S)
+        made.replace(library)
+
+
+def _identity(compiler: str) -> str:
+    """Changes when the compiler does."""
+    path = Path(compiler).resolve()
+    facts = path.stat()
+    return hashlib.blake2b(f"{path} {facts.st_size} {facts.st_mtime_ns}".encode(), digest_size=8).hexdigest()
