@@ -75,11 +75,11 @@ def search(
 def get(repo_id: str, revision: str, convert: str | None, as_json: bool) -> None:
     """Download a model, or go on with a download. Ctrl-C keeps what has arrived."""
     from fireside.catalog.hub import converted
-    from fireside.catalog.hub.cache_layout import RepoFolder, hub_cache
+    from fireside.catalog.hub.cache_layout import hub_cache
     from fireside.catalog.hub.errors import DownloadConflict
-    from fireside.catalog.hub.fetching import fetch, missing_bytes
+    from fireside.catalog.hub.feasible import feasible_plan
+    from fireside.catalog.hub.fetching import fetch
     from fireside.catalog.hub.names import check_repo_id, check_revision
-    from fireside.catalog.hub.planning import check_room, converted_size, make_plan
 
     bits = _BITS[convert] if convert else None
     models = Home.from_environment().models
@@ -91,9 +91,7 @@ def get(repo_id: str, revision: str, convert: str | None, as_json: bool) -> None
                 raise DownloadConflict(
                     f"{folder} is there already. Remove it first: fireside models rm {folder.name}"
                 )
-            plan = make_plan(*names)
-            missing = missing_bytes(plan, RepoFolder.of(hub_cache(), repo_id))
-            check_room(missing + converted_size(plan, bits), models, f"{repo_id}, converted,")
+            feasible_plan(*names, bits, hub_cache(), models)
         with _Bar(hidden=as_json) as bar:
             return fetch(*names, hub_cache(), bar.show)
 

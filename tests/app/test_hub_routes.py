@@ -133,6 +133,7 @@ def test_search_and_model(app: Server, hub: Hub) -> None:
 
 def test_what_is_wrong_is_said_with_its_status(app: Server, hub: Hub) -> None:
     hub.add("org/gated", FILES, gated="auto")
+    hub.add("org/packed", FILES | {"config.json": b'{"quantization": {"bits": 4}}'})
     hub.sizes["model.safetensors"] = 10**15
     for path, body, expected in (
         ("/api/hub/search?sort=colour", None, (400, "invalid_request")),
@@ -145,6 +146,11 @@ def test_what_is_wrong_is_said_with_its_status(app: Server, hub: Hub) -> None:
         ("/api/hub/download", {"repo_id": "org/tiny", "revision": "../x"}, (400, "invalid_request")),
         ("/api/hub/download", {"repo_id": "org/tiny", "convert": {"bits": 5}}, (400, "invalid_request")),
         ("/api/hub/download", {"repo_id": "org/tiny", "revision": "none"}, (404, "model_not_on_hub")),
+        (
+            "/api/hub/download",
+            {"repo_id": "org/packed", "convert": {"bits": 4}},
+            (400, "already_quantised"),
+        ),
         ("/api/hub/download", {"repo_id": "org/tiny"}, (507, "disk_full")),
         ("/api/downloads/none/pause", {}, (404, "not_found")),
         ("/api/gc/execute", {"token": "x"}, (400, "invalid_request")),

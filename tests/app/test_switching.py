@@ -240,3 +240,15 @@ def test_a_model_that_cannot_be_loaded_at_the_start_is_left_for_another(models: 
         assert serve(server, "small").status_code == 202
         assert switched(server)["switch"]["state"] == "done"
         assert ask(server).model == "small"
+
+
+def test_who_asks_while_an_idle_model_is_being_stopped_is_answered(tmp_path: Path) -> None:
+    with serving(tmp_path, "--idle-unload", "1") as server:
+        server.wait_ready()
+        pids = set[int]()
+        for number in range(6):
+            # The sweep looks four times a second: these come just before, while and after it stops the core.
+            time.sleep(0.95 + 0.06 * number)
+            assert ask(server).choices[0].message.content
+            pids.add(server.get("/stats")["engine"]["pid"])
+        assert len(pids) > 1

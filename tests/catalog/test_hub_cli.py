@@ -150,6 +150,14 @@ def test_a_converted_model_that_is_there_is_not_fetched_again(hub: Hub, tmp_path
     assert hub.asked == []
 
 
+def test_a_quantised_model_is_not_fetched_to_be_converted(hub: Hub) -> None:
+    hub.add("org/packed", FILES | {"config.json": b'{"quantization_config": {"bits": 4}}'})
+    assert "quantised already" in told("get", "org/packed", "--convert", "8", status=1).output
+    assert not any(each.path.endswith(".safetensors") for each in hub.asked)
+    hub.add("org/null", FILES | {"config.json": b'{"quantization_config": null}'})
+    assert "quantised already" not in told("get", "org/null", "--convert", "8", status=1).output
+
+
 def test_gc_removes_caches_of_models_that_are_gone(hub: Hub, tmp_path: Path) -> None:
     name = f"{'1' * 32}-100-{'2' * 32}.safetensors"
     facts = {"fireside": json.dumps({"model": str(tmp_path / "gone")})}

@@ -19,9 +19,9 @@ import msgspec
 from fireside.catalog.hub import converted
 from fireside.catalog.hub.cache_layout import RepoFolder, hub_cache
 from fireside.catalog.hub.errors import DownloadConflict, told
-from fireside.catalog.hub.fetching import missing_bytes
+from fireside.catalog.hub.feasible import feasible_plan
 from fireside.catalog.hub.jobs_kept import ENDED, LIVE, Bits, Download, DownloadStore, JobError, State
-from fireside.catalog.hub.planning import Plan, check_room, converted_size, make_plan, on_one_disk
+from fireside.catalog.hub.planning import Plan
 from fireside.catalog.hub.progress import Event, Part
 from fireside.catalog.hub.worker import CONVERTING, FETCHING, Worker
 from fireside.catalog.in_use import is_held, used
@@ -127,7 +127,7 @@ class Downloads:
             raise DownloadConflict(
                 f"{folder} is there already. Remove it first, or choose other bits.", code="model_exists"
             )
-        plan = await asyncio.to_thread(self._checked_plan, *wanted)
+        plan = await asyncio.to_thread(self._plan, *wanted)
         if (known := self._same(wanted)) is not None:
             return known
         if (failed := self._same(wanted, frozenset({"failed"}))) is not None:
@@ -188,20 +188,11 @@ class Downloads:
                 return job
         return None
 
-    def _checked_plan(self, repo_id: str, revision: str, bits: Bits | None) -> Plan:
+    def _plan(self, repo_id: str, revision: str, bits: Bits | None) -> Plan:
         try:
-            return self._plan(repo_id, revision, bits)
+            return feasible_plan(repo_id, revision, bits, self.cache, self._models)
         except OSError as error:
             raise told(error, repo_id) from error
-
-    def _plan(self, repo_id: str, revision: str, bits: Bits | None) -> Plan:
-        plan = make_plan(repo_id, revision)
-        missing = missing_bytes(plan, RepoFolder.of(self.cache, repo_id))
-        check_room(missing, self.cache, repo_id)
-        if bits is not None:
-            beside = missing if on_one_disk(self.cache, self._models) else 0
-            check_room(beside + converted_size(plan, bits), self._models, f"{repo_id}, converted,")
-        return plan
 
     def _must_be(self, identity: str, verb: str, *states: State) -> None:
         state = self.get(identity).state

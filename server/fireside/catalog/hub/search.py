@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from fireside.catalog.hub.asking import ask
 from fireside.catalog.hub.errors import endpoint, told
 from fireside.catalog.hub.names import check_commit, is_repo_id
-from fireside.catalog.hub.planning import TIMEOUT_S, be_quiet
 from fireside.http.errors import Forbidden, NotFound
 
 T = TypeVar("T")
@@ -18,7 +18,6 @@ Sort = Literal["downloads", "likes", "updated", "created", "trending", "size"]
 Gated = Literal["no", "auto", "manual"]
 
 MAX_LIMIT = 100
-MAX_ANSWER = 16 * 1024 * 1024
 MAX_CARD = 512 * 1024
 """Bytes of a model card that are shown."""
 
@@ -164,7 +163,7 @@ def search(
     }
     if mlx_only:
         query["filter"] = ["mlx"]
-    rows = _decoded(_get("/api/models", query), list[_Row])
+    rows = _decoded(ask("/api/models", query), list[_Row])
     found = [_found(row, row.id) for row in rows if is_repo_id(row.id)]
     if max_bytes is not None:
         found = [each for each in found if each.size is not None and each.size <= max_bytes]
@@ -185,7 +184,7 @@ def model(repo_id: str, revision: str, render: Callable[[str], str]) -> HubModel
     from urllib.parse import quote
 
     path = f"/api/models/{repo_id}/revision/{quote(revision, safe='')}"
-    row = _decoded(_get(path, {"blobs": True}, repo_id), _Row)
+    row = _decoded(ask(path, {"blobs": True}, repo_id), _Row)
     commit = check_commit(row.sha)
     files = [HubFile(each.rfilename, each.lfs.size if each.lfs else each.size) for each in row.siblings or []]
     card = _card(repo_id, commit) if any(file.name == "README.md" for file in files) else None
@@ -202,7 +201,7 @@ def model(repo_id: str, revision: str, render: Callable[[str], str]) -> HubModel
 def _card(repo_id: str, commit: str) -> str | None:
     """The text of the model card without its preamble; that of a gated model may not be readable."""
     try:
-        body = _get(f"/{repo_id}/resolve/{commit}/README.md", {}, repo_id, MAX_CARD)
+        body = ask(f"/{repo_id}/resolve/{commit}/README.md", {}, repo_id, MAX_CARD)
     except (Forbidden, NotFound):
         return None
     return _without_preamble(body.decode("utf-8", "replace").replace("\r\n", "\n"))
@@ -213,36 +212,6 @@ def _without_preamble(text: str) -> str:
     if lines[0].strip() == _PREAMBLE and _PREAMBLE in (rest := [line.strip() for line in lines[1:]]):
         return "\n".join(lines[rest.index(_PREAMBLE) + 2 :])
     return text
-
-
-def _get(path: str, query: Mapping[str, Any], repo_id: str | None = None, most: int = MAX_ANSWER) -> bytes:
-    """Ask the hub once: the library's own calls for this try for half a minute without a network.
-
-    Args:
-        most: bytes of the answer that are read.
-    """
-    from huggingface_hub import get_session
-    from huggingface_hub.utils import (
-        build_hf_headers,  # pyright: ignore[reportUnknownVariableType]
-        hf_raise_for_status,
-    )
-
-    be_quiet()
-    body = bytearray()
-    try:
-        headers = build_hf_headers()
-        url = endpoint() + path
-        with get_session().stream(
-            "GET", url, params=dict(query), headers=headers, timeout=TIMEOUT_S
-        ) as response:
-            hf_raise_for_status(response)
-            for part in response.iter_bytes():
-                body += part
-                if len(body) > most:
-                    break
-    except Exception as error:
-        raise told(error, repo_id) from error
-    return bytes(body[:most])
 
 
 def _decoded(body: bytes, kind: type[T]) -> T:

@@ -68,7 +68,7 @@ def _refuse_quantized(source: Path) -> None:
     config = json.loads((source / "config.json").read_bytes())
     if not isinstance(config, dict):
         raise ValueError("its config.json is none of a model")
-    if "quantization" in config or "quantization_config" in config:
+    if config.get("quantization") is not None or config.get("quantization_config") is not None:
         raise ValueError(
             "it is quantised already, and can be used or not as it is. Download it without --convert"
         )
