@@ -138,9 +138,12 @@ def test_a_strong_digest_sees_what_a_checksum_does_not(
     folder = tmp_path / "tier"
     shutil.copytree(written, folder)
     written_anew(files(folder)[0], numbers=change)
-    assert Bench(model, folder).finish(row(2, NEXT)).progress(2).from_ssd == len(KNOWN)
+    trusting = Bench(model, folder).finish(row(2, NEXT))
+    assert trusting.progress(2).from_ssd == len(KNOWN)
+    assert (trusting.cache.state.hits, trusting.cache.state.misses) == (1, 0)
     bench = Bench(model, folder, verify=True).finish(row(2, NEXT))
     assert (bench.progress(2).from_ssd, bench.tier.state.quarantined) == (0, 1)
+    assert (bench.cache.state.hits, bench.cache.state.misses) == (0, 1)
     assert bench.answers[2] == expected
 
 

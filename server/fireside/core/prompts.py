@@ -115,6 +115,7 @@ class Prompt:
             return
         restore.advance(until, patient=patient)
         if restore.caches is not None:
+            cache.brought_back()
             self.caches = restore.caches
             self.done = self.cached = self.from_ssd = restore.length
             self._restore = None

@@ -136,9 +136,11 @@ class PromptCache:
         if self.below is None:
             return None
         tokens = np.asarray(tokens, np.int32)
-        found = self.below.restore(namespace, tokens, self._search(namespace, tokens)[1])
-        self._hits += found is not None
-        return found
+        return self.below.restore(namespace, tokens, self._search(namespace, tokens)[1])
+
+    def brought_back(self) -> None:
+        """Count what `restore` began and what has come."""
+        self._hits += 1
 
     def take(self, namespace: str, tokens: Sequence[int] | Tokens) -> tuple[LayerCaches, int] | None:
         """Copies of the caches that hold the longest usable prefix, and its length in tokens.
