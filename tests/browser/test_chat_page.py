@@ -199,3 +199,21 @@ def test_a_chat_by_keyboard_alone(server: Server, page: Page) -> None:
     expect_status(answers(page).first, "done")
     page.keyboard.press("Alt+Shift+N")
     expect(page.get_by_role("article")).to_have_count(0)
+
+
+def test_a_part_that_comes_just_after_it_was_to_be_drawn_is_shown(server: Server, browser: Browser) -> None:
+    with opened(browser) as page:
+        new_chat(page, server)
+        shown = page.evaluate("""async () => {
+            const { html, render } = await import("/assets/js/lib.js");
+            const { lazy } = await import("/assets/js/ui/lazy.js");
+            let arrive;
+            const Part = lazy(() => new Promise((resolve) => (arrive = resolve)));
+            Part.load();
+            const place = document.createElement("div");
+            render(html`<${Part} />`, place);
+            arrive(() => "there");
+            await new Promise((resolve) => setTimeout(resolve, 300));
+            return place.textContent;
+        }""")
+    assert shown == "there"

@@ -23,7 +23,8 @@ export function lazy(load, { meanwhile = Waiting } = {}) {
   function Later(props) {
     const state = useSignal(/** @type {"waiting" | "there" | "failed"} */ (loaded ? "there" : "waiting"));
     useEffect(() => {
-      if (loaded) return;
+      // Not told by `loaded`: that may have come since this was drawn without it.
+      if (state.peek() === "there") return;
       bring().then(
         () => (state.value = "there"),
         () => (state.value = "failed"),
