@@ -134,7 +134,7 @@ def test_a_seed_gives_the_same_text_alone_and_under_load(server: Server) -> None
 
 
 def test_an_answer_survives_the_death_of_the_core_unchanged_with_every_option_on(dying: Server) -> None:
-    body = {"messages": WORDS, "max_tokens": 400, **EVERYTHING}
+    body = {"messages": WORDS, "max_tokens": 800, **EVERYTHING}
     whole, _ = read(dying, body)
     assert read(dying, body, kill_after=(15,)) == (whole, 1)
 

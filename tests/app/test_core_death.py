@@ -14,7 +14,7 @@ from support.deaths import read
 from support.server import POCKET, Server, serving
 
 ASKED = [{"role": "user", "content": LONG}]
-TOKENS = 400
+TOKENS = 800
 
 
 def stream(server: Server, **body: Any) -> Any:

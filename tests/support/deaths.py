@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import Any
 
 import httpx
@@ -14,12 +15,15 @@ def read(server: Server, body: dict[str, Any], kill_after: tuple[int, ...] = ())
     """Thoughts and text of an answer, and how often it was resumed.
 
     Args:
-        kill_after: pieces after which the core is killed.
+        kill_after: pieces after which the core is killed, which works slowly until then.
     """
     pieces: list[str] = []
     resumed = 0
     body = {**body, "stream": True, "return_progress": True}
-    with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=180) as reply:
+    url = f"{server.url}/v1/chat/completions"
+    with ExitStack() as slowly, httpx.stream("POST", url, json=body, timeout=180) as reply:
+        if kill_after:
+            slowly.enter_context(server.slowed())
         for line in reply.iter_lines():
             if not line.startswith("data: {"):
                 continue
@@ -31,4 +35,6 @@ def read(server: Server, body: dict[str, Any], kill_after: tuple[int, ...] = ())
                     pieces.append(piece)
                     if len(pieces) in kill_after:
                         server.kill_core()
+                    if len(pieces) == max(kill_after, default=0):
+                        slowly.close()
     return "".join(pieces), resumed

@@ -87,15 +87,21 @@ class Server:
 
     @contextmanager
     def slowed(self) -> Iterator[None]:
-        """The core runs a tenth of the time: an answer lasts long enough to be looked at."""
+        """The core runs a tenth of the time: an answer lasts long enough to be looked at.
+
+        One that takes the place of a killed core does so too, from when it is ready.
+        """
         over = threading.Event()
 
         def pulse() -> None:
             pid = self.core_pid()
             while not over.is_set():
-                os.kill(pid, signal.SIGSTOP)
-                over.wait(0.09)
-                os.kill(pid, signal.SIGCONT)
+                try:
+                    os.kill(pid, signal.SIGSTOP)
+                    over.wait(0.09)
+                    os.kill(pid, signal.SIGCONT)
+                except ProcessLookupError:
+                    pid = self.core_pid(other_than=pid)
                 over.wait(0.01)
 
         thread = threading.Thread(target=pulse)
