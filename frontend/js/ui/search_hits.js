@@ -5,6 +5,7 @@ import { pieces } from "../dom/snippet.js";
 import { href } from "../state/router.js";
 import { fromMark } from "../text/plain_snippet.js";
 import { useApp } from "./context.js";
+import { Marked } from "./marked.js";
 
 /** Characters before what was found: a line of the sidebar. */
 const LEAD = 40;
@@ -42,7 +43,7 @@ function HitRow({ hit: { kind, name, session_id, session_title, message_id, snip
       <span class="chat__title" dir="auto">${session_title || "New chat"}</span>
       ${where && html`<span class="hit__where">${where}</span>`}
       <span class="hit__snippet" dir="auto">
-        ${fromMark(pieces(snippet), LEAD).map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text))}
+        <${Marked} pieces=${fromMark(pieces(snippet), LEAD)} />
       </span>
     </a>
   </li>`;

@@ -6,6 +6,7 @@ import { articleHref } from "../../state/memory_place.js";
 import { count } from "../../text/format.js";
 import { folderOf, markedPieces } from "../../text/memory_words.js";
 import { plainSnippet } from "../../text/plain_snippet.js";
+import { Marked } from "../marked.js";
 
 /** What the search has found. @param {{search: MemorySearch, current: string}} props */
 export function FoundRows({ search, current }) {
@@ -45,9 +46,4 @@ function FoundRow({ found: { name, title, hits }, terms, current }) {
       ${best && html`<span class="memory__hit" dir="auto"><${Marked} pieces=${plainSnippet(markedPieces(best.text, terms))} /></span>`}
     </a>
   </li>`;
-}
-
-/** @param {{pieces: readonly {text: string, marked: boolean}[]}} props */
-function Marked({ pieces }) {
-  return pieces.map(({ text, marked }) => (marked ? html`<mark>${text}</mark>` : text));
 }
