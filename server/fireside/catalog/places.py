@@ -79,6 +79,11 @@ def full_path(folder: Path) -> Path:
         return folder.absolute()
 
 
+def shown(text: str) -> str:
+    """A text with what is no UTF-8 written out: names of files need not be."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _in_cache(cache: Path) -> Iterator[Place]:
     for repo in _folders(cache):
         kind, _, name = repo.name.partition("--")

@@ -11,7 +11,7 @@ from fireside.catalog.fit_config import AbsurdShapeError, Config, ShapeError
 from fireside.catalog.fit_shape import ModelShape
 from fireside.catalog.json_file import UnreadableError, read_json
 from fireside.catalog.machine import detect_machine
-from fireside.catalog.places import Origin, Place, Roots, locate, repository_of
+from fireside.catalog.places import Origin, Place, Roots, locate, repository_of, shown
 from fireside.catalog.query import AUTO, AmbiguousModelError, UnknownModelError, auto_pick, find_name
 from fireside.catalog.scan import scan
 
@@ -22,8 +22,7 @@ class ModelNotFoundError(Exception):
     """There is no usable model of that name here; the message says what was found and what to do."""
 
     def __init__(self, message: str) -> None:
-        # Names of files need not be UTF-8.
-        super().__init__(message.encode("utf-8", "backslashreplace").decode())
+        super().__init__(shown(message))
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def _folder(spec: str) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ModelNotFoundError(f"No model and no folder can have that name ({why}).") from error
-    if not _is_text(str(folder)):
+    if shown(str(folder)) != str(folder):
         raise ModelNotFoundError(f"{folder} cannot be named in an answer: its path is no UTF-8. Rename it.")
     return folder
 
@@ -182,14 +181,6 @@ def _read_json(path: Path, kind: type[T]) -> T:
         return read_json(path, kind)
     except UnreadableError as error:
         raise ModelNotFoundError(f"{path} cannot be read: {error}") from error
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _looks_like_a_path(spec: str) -> bool:

@@ -21,7 +21,7 @@ from fireside.catalog.model_files import (
     unfinished,
     weight_files,
 )
-from fireside.catalog.places import Origin, Place
+from fireside.catalog.places import Origin, Place, shown
 from fireside.catalog.scan_text import knows_thinking, knows_tools, licence_of, read_card, read_template
 from fireside.catalog.scan_weights import WeightFacts, read_weight_facts
 
@@ -140,12 +140,7 @@ def scan(place: Place, families: Families) -> ModelFacts:
     missing = _missing(place)
     if not missing or (place.path / "config.json").is_file():
         missing += unreadable
-    return msgspec.structs.replace(facts, missing=tuple(map(_shown, missing)))
-
-
-def _shown(text: str) -> str:
-    """A text with what is no UTF-8 in names of files written out."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return msgspec.structs.replace(facts, missing=tuple(map(shown, missing)))
 
 
 def _missing(place: Place) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from fireside.catalog.places import full_path, is_folder
 from fireside.catalog.resolve import ModelNotFoundError, ModelSource, resolve_model
 from fireside.config import ServeConfig
 
@@ -59,5 +60,5 @@ class Sources:
 
 
 def _is_path_of(name: str, source: ModelSource) -> bool:
-    folder = Path(name).expanduser()
-    return folder.is_dir() and folder.resolve() == source.path
+    folder = full_path(Path(name))
+    return is_folder(folder) and folder.resolve() == source.path

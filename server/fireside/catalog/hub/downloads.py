@@ -257,8 +257,8 @@ class Downloads:
                     await self._save(identity)
                     self._changed()
                 elif last.kind == "progress":
-                    self._set(identity, rate=_rate(running.moved, last), **_position(last))
-                    self._set(identity, parts=_parts(self._jobs[identity], last))
+                    parts = _parts(self._jobs[identity], last)
+                    self._set(identity, rate=_rate(running.moved, last), parts=parts, **_position(last))
         finally:
             await running.worker.end()
         return last

@@ -137,12 +137,12 @@ def _status(response: Any, what: str | None) -> FiresideError:
             code="hub_busy",
             retry_after_s=int(wait) if wait.isdecimal() else None,
         )
-    told = f"The hub at {endpoint()} answered with the status {status}."
+    said = f"The hub at {endpoint()} answered with the status {status}."
     if status < 500:
         return HubUnreachable(
-            f"{told} If HF_ENDPOINT is set, check that it names a model hub.", code="hub_unexpected"
+            f"{said} If HF_ENDPOINT is set, check that it names a model hub.", code="hub_unexpected"
         )
-    return HubUnreachable(f"{told} Try again later.")
+    return HubUnreachable(f"{said} Try again later.")
 
 
 def _reason(error: Exception) -> str:
