@@ -80,3 +80,10 @@ def embedder(
 def home(server: Server, tmp_path: Path) -> Path:
     """A fresh home that starts quickly."""
     return prepared_home(tmp_path / "home", server.home)
+
+
+@pytest.fixture
+def hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this process has its Hugging Face cache, which is not there yet."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"

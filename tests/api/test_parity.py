@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.completions import Answer, ask, ask_at_once, assistant, body_of, system, user
+from support.meanwhile import meanwhile
 from support.parity import ReferenceAnswer, reference_answers
 from support.server import POCKET, Server
 
@@ -36,7 +37,7 @@ CONVERSATIONS: list[list[Any]] = [
     [user("Repeat: " + " ".join(f"word{n}" for n in range(40)))],
 ]
 
-SHORT = 16
+SHORT = 24
 QUESTIONS: list[list[Any]] = [
     [user("What is the capital of France?")],
     [user("Write one line about the sea.")],
@@ -100,16 +101,10 @@ def test_rows_of_the_default_model_at_once_say_what_each_says_alone(
 def counting_rows(server: Server) -> Iterator[set[int]]:
     """How many rows were seen to run at the same time."""
     seen: set[int] = set()
-    over = threading.Event()
 
-    def watch() -> None:
+    def watch(over: threading.Event) -> None:
         while not over.wait(0.01):
             seen.add(server.get("/stats")["batch"]["active_rows"])
 
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
+    with meanwhile(watch):
         yield seen
-    finally:
-        over.set()
-        thread.join()

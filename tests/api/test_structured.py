@@ -16,7 +16,7 @@ from jsonschema.validators import validator_for
 from support.server import Server, serving
 
 SCHEMAS: list[Any] = json.loads((Path(__file__).parent / "schemas.json").read_text("utf-8"))
-SEEDS = 2
+SEEDS = 3
 AT_ONCE = 8
 ROUTE = "/v1/chat/completions"
 UNENFORCEABLE: dict[str, Any] = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
@@ -82,7 +82,7 @@ def test_every_answer_that_ends_is_right_by_its_schema(http: httpx.Client) -> No
     assert {reason for _, reason in ends} <= {"stop", "length"}
     # Numbers and texts without a bound may go on; most answers must end for this to show anything.
     assert sum(reason == "stop" for _, reason in ends) > 0.7 * len(ends)
-    assert len({number for number, reason in ends if reason == "stop"}) >= 45
+    assert len({number for number, reason in ends if reason == "stop"}) > 50
 
 
 @pytest.mark.parametrize(

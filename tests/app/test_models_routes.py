@@ -36,15 +36,9 @@ def fill(hub: Path, folder: Path) -> None:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    return tmp_path / "hub"
-
-
-@pytest.fixture
-def quart(tmp_path: Path, hub: Path) -> Quart:
+def quart(tmp_path: Path, hub_cache: Path) -> Quart:
     """An app that has not started: the catalog needs no model."""
-    fill(hub, tmp_path / "models")
+    fill(hub_cache, tmp_path / "models")
     (tmp_path / "home").mkdir()
     config = ServeConfig(Home(tmp_path / "home"), models_dirs=(tmp_path / "models",), api_only=True)
     return app.create_app(config, ("127.0.0.1", 1)).asgi.app
@@ -124,14 +118,13 @@ async def test_models_are_offered(quart: Quart) -> None:
 
 
 async def test_without_a_cache_and_before_a_model_is_there_the_lists_are_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, hub_cache: Path
 ) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "nowhere"))
     (tmp_path / "home").mkdir()
     quart = app.create_app(ServeConfig(Home(tmp_path / "home")), ("127.0.0.1", 1)).asgi.app
     assert await get(quart, "/api/library") == {"models": []}
     assert await get(quart, "/v1/models") == {"object": "list", "data": []}
-    assert not (tmp_path / "nowhere").exists()
+    assert not (tmp_path / hub_cache.name).exists()
 
 
 def test_a_model_from_a_path_is_listed_usable_and_found_in_both_spellings(
@@ -163,8 +156,8 @@ def test_a_model_from_a_path_is_listed_usable_and_found_in_both_spellings(
 
 
 @pytest.fixture
-def command(tmp_path: Path, hub: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    fill(hub, tmp_path / "models")
+def command(tmp_path: Path, hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    fill(hub_cache, tmp_path / "models")
     monkeypatch.setenv("FIRESIDE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("FIRESIDE_MODELS", str(tmp_path / "models"))
 
@@ -203,7 +196,9 @@ def test_the_command_tells_what_fits(command: Any) -> None:
     assert "of memory" in command("fit")
 
 
-def test_a_folder_may_be_named_by_a_flag(tmp_path: Path, hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_may_be_named_by_a_flag(
+    tmp_path: Path, hub_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FIRESIDE_HOME", str(tmp_path / "home"))
     write_model(tmp_path / "a" / "one")
     write_model(tmp_path / "b" / "owner" / "two")

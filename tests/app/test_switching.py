@@ -15,9 +15,11 @@ import httpx
 import openai
 import psutil
 import pytest
-from tests.support.server import POCKET, Server, serving
 from websockets.sync.client import connect
 from websockets.typing import Origin
+
+from support.local_models import spoil
+from support.server import POCKET, Server, serving
 
 DRAFT = POCKET.with_name("pocket-draft")
 LONG = "Count to 5000."
@@ -29,12 +31,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     shutil.copytree(DRAFT, folder / "small")
     shutil.copytree(DRAFT, folder / "third")
-    broken = shutil.copytree(DRAFT, folder / "broken")
-    weights = broken / "model.safetensors"
-    whole = weights.read_bytes()
-    begin = 8 + int.from_bytes(whole[:8], "little")
-    # In every type of numbers these bits are none.
-    weights.write_bytes(whole[:begin] + b"\xff" * (len(whole) - begin))
+    spoil(shutil.copytree(DRAFT, folder / "broken") / "model.safetensors")
     return folder
 
 

@@ -52,9 +52,12 @@ def no_chats_left(server: Server) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Page]:
-    """The page that the tests of a file share, so that they need not load it anew each."""
-    with opened(browser) as shared:
+def tab(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The page that the tests of a file share, so that they need not load it anew each.
+
+    `TAB` of that file, where there is one, has arguments for `opened`.
+    """
+    with opened(browser, **getattr(request.module, "TAB", {})) as shared:
         yield shared
 
 

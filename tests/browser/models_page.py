@@ -16,8 +16,3 @@ def show(page: Page, server: Server, place: str) -> None:
 def row(page: Page, kind: str, model: str) -> Locator:
     """A model in a list of that kind."""
     return page.locator(f"[data-testid={kind}][data-model='{model}']")
-
-
-def pill(page: Page) -> Locator:
-    """What tells of the engine in the top bar."""
-    return page.get_by_test_id("engine-pill")

@@ -136,3 +136,8 @@ def expect_inside(element: Locator, width: int, height: int) -> None:
     assert min(box["x"], box["y"]) >= 0
     assert box["x"] + box["width"] <= width
     assert box["y"] + box["height"] <= height
+
+
+def pill(page: Page) -> Locator:
+    """What tells of the engine in the top bar."""
+    return page.get_by_test_id("engine-pill")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -98,12 +97,6 @@ MOVING = """() => document.getAnimations()
     .map((animation) => animation.effect.getComputedTiming())
     .filter(({ activeDuration }) => activeDuration > 1)
     .length"""
-
-
-@pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Page]:
-    with opened(browser) as shared:
-        yield shared
 
 
 def wide_turn(page: Page, server: Server, scripted: Scripted) -> None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from browser.models_page import pill, row, show
-from browser.pages import answers, ask, expect_done, new_chat, send
-from support.browser import opened
+from browser.models_page import row, show
+from browser.pages import answers, ask, expect_done, new_chat, pill, send
 from support.chat import LONG
-from support.hub import Cut, Hub, Refused, Repo, Slow, running_hub
+from support.hub import Cut, Hub, Refused, Repo, Slow, files_of, running_hub
+from support.local_models import spoil
 from support.server import POCKET, Server, prepared_home, serving
 
 DRAFT = POCKET.with_name("pocket-draft")
@@ -35,6 +35,8 @@ license: mit
 | gull | 7 |
 """
 WEIGHTS = "model.safetensors"
+TAB = {"refusals_are_fine": True}
+"""Of the hub."""
 
 
 @dataclass
@@ -50,20 +52,9 @@ class Shore:
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Page]:
-    """The hub refuses some things here."""
-    with opened(browser, refusals_are_fine=True) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
 def shore(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shore]:
     folder = tmp_path_factory.mktemp("models")
-    broken = shutil.copytree(DRAFT, folder / "broken") / WEIGHTS
-    whole = broken.read_bytes()
-    begin = 8 + int.from_bytes(whole[:8], "little")
-    # In every type of numbers these bits are none.
-    broken.write_bytes(whole[:begin] + b"\xff" * (len(whole) - begin))
+    spoil(shutil.copytree(DRAFT, folder / "broken") / WEIGHTS)
     home = prepared_home(tmp_path_factory.mktemp("home"), server.home)
     with ExitStack() as line:
         hub = line.enter_context(running_hub())
@@ -76,8 +67,7 @@ def shore(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def _files() -> dict[str, bytes]:
-    draft = {path.name: path.read_bytes() for path in DRAFT.iterdir() if path.is_file()}
-    return {**draft, "README.md": README}
+    return {**files_of(DRAFT), "README.md": README}
 
 
 def _begin(folder: Path, repo: Repo) -> None:

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from browser.models_page import pill, row, show
-from browser.pages import answers, ask, expect_done, new_chat
-from support.browser import opened
-from support.hub import Hub, running_hub
+from browser.models_page import row, show
+from browser.pages import answers, ask, expect_done, new_chat, pill
+from support.hub import Hub, files_of, running_hub
 from support.server import POCKET, Server, prepared_home, serving
 
+TAB = {"refusals_are_fine": True}
+"""Of a model that does not fit."""
 WEIGHTS = "model.safetensors"
 PLAIN = "shore/heron"
 PACKED = "shore--heron-4bit"
@@ -48,13 +49,6 @@ class Shore:
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Page]:
-    """A model is refused here."""
-    with opened(browser, refusals_are_fine=True) as page:
-        yield page
-
-
-@pytest.fixture(scope="module")
 def shore(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shore]:
     folder = tmp_path_factory.mktemp("models")
     for name in ("whale", "swell"):
@@ -63,15 +57,11 @@ def shore(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     home = prepared_home(tmp_path_factory.mktemp("home"), server.home)
     with running_hub() as hub:
         # Plain weights, which only a conversion makes fit for MLX: nothing says that they are.
-        hub.add(PLAIN, _files(), tags=["license:mit"], downloads=5)
+        hub.add(PLAIN, POCKET, tags=["license:mit"], downloads=5)
         flags = ("--models-dir", str(folder), "--idle-unload", str(IDLE_S))
         around = hub.environment(home)
         with serving(home, *flags, model=POCKET, command=None, **around) as running:
             yield Shore(running.wait_ready(), hub, folder)
-
-
-def _files(**more: bytes) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in POCKET.iterdir() if path.is_file()} | more
 
 
 def _swell(model: Path) -> None:
@@ -151,7 +141,7 @@ def test_old_versions_with_files_of_their_own_go_only_when_asked_for(shore: Shor
     old = repo.branches["main"]
     snapshots = shore.server.home / "hub" / "models--shore--heron" / "snapshots"
     (snapshots / old / "NOTES.txt").write_text("mine")
-    new = repo.commit(_files(**{"README.md": b"# Heron, again\n"}))
+    new = repo.commit({**files_of(POCKET), "README.md": b"# Heron, again\n"})
     show(page, shore.server, f"find/{PLAIN}")
     card = page.get_by_test_id("card")
     card.get_by_text("As it is", exact=True).click()

@@ -26,6 +26,7 @@ from browser.pages import (
     expect_done,
     expect_true,
     new_chat,
+    pill,
     send,
 )
 from support.browser import opened
@@ -97,10 +98,6 @@ class Line:
 
 def banner(page: Page) -> Locator:
     return page.locator(".banner")
-
-
-def pill(page: Page) -> Locator:
-    return page.get_by_test_id("engine-pill")
 
 
 def progress(page: Page) -> Locator:

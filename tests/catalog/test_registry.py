@@ -190,10 +190,9 @@ def test_many_threads_and_two_catalogs_at_once_agree(three: Watched, tmp_path: P
 
 
 def test_the_catalog_of_a_home_has_its_models_and_the_cache_that_the_environment_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, hub_cache: Path
 ) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    write_cached(tmp_path / "cache", "org/a")
+    write_cached(hub_cache, "org/a")
     home = Home(tmp_path / "home")
     home.create()
     write_model(home.models / "own")

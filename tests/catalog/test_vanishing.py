@@ -17,6 +17,7 @@ from fireside.catalog.places import Roots
 from fireside.catalog.registry import Catalog
 from fireside.catalog.resolve import ModelNotFoundError, resolve_model
 from support.local_models import write_cached, write_model
+from support.meanwhile import meanwhile
 
 LASTING_S = 1.5
 
@@ -24,10 +25,9 @@ LASTING_S = 1.5
 @contextmanager
 def restless(hub: Path, models: Path) -> Iterator[None]:
     """Models are made and removed all the time until the block ends."""
-    over = threading.Event()
     built = staging(target(models, "org/odd", 4))
 
-    def churn() -> None:
+    def churn(over: threading.Event) -> None:
         while not over.is_set():
             write_model(models / "odd")
             write_cached(hub, "org/odd")
@@ -36,13 +36,8 @@ def restless(hub: Path, models: Path) -> Iterator[None]:
             for folder in (models / "odd", hub / "models--org--odd", built):
                 shutil.rmtree(folder)
 
-    thread = threading.Thread(target=churn)
-    thread.start()
-    try:
+    with meanwhile(churn):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def test_what_vanishes_meanwhile_is_no_failure(tmp_path: Path) -> None:

@@ -33,11 +33,6 @@ def model(request: pytest.FixtureRequest) -> nn.Module:
     return make()
 
 
-@pytest.fixture(scope="module")
-def full() -> nn.Module:
-    return models.full_attention()
-
-
 @dataclass
 class Run:
     """A scheduler at work, and what it said."""

@@ -6,16 +6,9 @@ from pathlib import Path
 
 import mlx.nn as nn
 import msgspec
-import pytest
 
-from support import random_models as models
 from support.random_models import prompt
 from support.ssd_bench import Bench, row
-
-
-@pytest.fixture(scope="module")
-def full() -> nn.Module:
-    return models.full_attention()
 
 
 def test_what_must_stay_in_the_memory_is_never_written(full: nn.Module, tmp_path: Path) -> None:

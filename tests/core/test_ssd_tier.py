@@ -17,7 +17,7 @@ import pytest
 from mlx_lm.generate import generate_step
 from mlx_lm.utils import load_model
 
-from fireside.core.cache import ssd_open, ssd_tier
+from fireside.core.cache import ssd_open
 from fireside.core.cache.ssd_folder import Folder
 from fireside.core.cache.ssd_index import Index
 from fireside.core.cache.ssd_key import model_key
@@ -26,10 +26,11 @@ from fireside.wire import Cancel, Drain, Drained, Sampling, SsdSettings, Submit,
 from support import random_models as models
 from support.random_models import prompt
 from support.server import POCKET
-from support.ssd_bench import Bench
+from support.ssd_bench import DEBOUNCE_S, Bench
+
+pytestmark = pytest.mark.usefixtures("soon")
 
 ANSWER = 12
-DEBOUNCE_S = 0.2
 MAKERS: dict[str, Callable[[], nn.Module]] = {
     "full": models.full_attention,
     "window": models.sliding_window,
@@ -42,17 +43,6 @@ MAKERS: dict[str, Callable[[], nn.Module]] = {
 def model(request: pytest.FixtureRequest) -> nn.Module:
     make: Callable[[], nn.Module] = request.param
     return make()
-
-
-@pytest.fixture(scope="module")
-def full() -> nn.Module:
-    return models.full_attention()
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entries wait a fifth of the usual time."""
-    monkeypatch.setattr(ssd_tier, "DEBOUNCE_S", DEBOUNCE_S)
 
 
 def row(number: int, ids: Sequence[int], *, boundary: int = 0, namespace: str = "") -> Submit:

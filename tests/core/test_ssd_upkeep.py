@@ -10,25 +10,13 @@ import mlx.nn as nn
 import msgspec
 import pytest
 
-from fireside.core.cache import ssd_tier, ssd_upkeep
+from fireside.core.cache import ssd_upkeep
 from fireside.core.cache.ssd_tier import SsdTier
 from fireside.wire import Tier
-from support import random_models as models
 from support.random_models import prompt
-from support.ssd_bench import Bench, row
+from support.ssd_bench import DEBOUNCE_S, Bench, row
 
-DEBOUNCE_S = 0.2
-
-
-@pytest.fixture(scope="module")
-def full() -> nn.Module:
-    return models.full_attention()
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entries wait a fifth of the usual time."""
-    monkeypatch.setattr(ssd_tier, "DEBOUNCE_S", DEBOUNCE_S)
+pytestmark = pytest.mark.usefixtures("soon")
 
 
 def test_a_busy_core_writes_nothing_at_first_and_a_little_in_the_end(full: nn.Module, tmp_path: Path) -> None:

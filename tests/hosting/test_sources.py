@@ -15,25 +15,21 @@ from support.local_models import COMMIT, OTHER_COMMIT, write_cached, write_model
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    return tmp_path / "hub"
-
-
-@pytest.fixture
-def sources(tmp_path: Path, hub: Path) -> Sources:
+def sources(tmp_path: Path, hub_cache: Path) -> Sources:
     return Sources(ServeConfig(Home(tmp_path / "home"), models_dirs=(tmp_path / "models",)))
 
 
-async def test_an_update_is_what_runs_next_and_what_is_gone_is_not_found(sources: Sources, hub: Path) -> None:
-    write_cached(hub, "org/model")
+async def test_an_update_is_what_runs_next_and_what_is_gone_is_not_found(
+    sources: Sources, hub_cache: Path
+) -> None:
+    write_cached(hub_cache, "org/model")
     assert (await sources.find("org/model")).path.name == COMMIT
-    write_cached(hub, "org/model", {"rope_theta": 5.0}, commit=OTHER_COMMIT)
-    shutil.rmtree(hub / "models--org--model/snapshots" / COMMIT)
+    write_cached(hub_cache, "org/model", {"rope_theta": 5.0}, commit=OTHER_COMMIT)
+    shutil.rmtree(hub_cache / "models--org--model/snapshots" / COMMIT)
     assert (await sources.find("org/model")).path.name == OTHER_COMMIT
     # Nothing that merely has the words in its name takes the place of a model that has run.
-    write_cached(hub, "org/model-large")
-    shutil.rmtree(hub / "models--org--model")
+    write_cached(hub_cache, "org/model-large")
+    shutil.rmtree(hub_cache / "models--org--model")
     with pytest.raises(ModelNotFoundError, match="gone"):
         await sources.find("org/model")
     assert list(sources) == []
@@ -50,8 +46,10 @@ async def test_a_folder_from_anywhere_keeps_the_name_it_had(sources: Sources, tm
         await sources.find("mine")
 
 
-async def test_a_snapshot_that_was_named_by_its_path_stays_that_one(sources: Sources, hub: Path) -> None:
-    old = write_cached(hub, "org/model")
-    write_cached(hub, "org/model", {"rope_theta": 5.0}, commit=OTHER_COMMIT)
+async def test_a_snapshot_that_was_named_by_its_path_stays_that_one(
+    sources: Sources, hub_cache: Path
+) -> None:
+    old = write_cached(hub_cache, "org/model")
+    write_cached(hub_cache, "org/model", {"rope_theta": 5.0}, commit=OTHER_COMMIT)
     assert (await sources.find(str(old))).id == "org/model"
     assert (await sources.find("org/model")).path == old

@@ -114,7 +114,7 @@ class Hub:
     def add(self, repo_id: str, files: Mapping[str, bytes] | Path, **more: Any) -> Repo:
         """Have a model with these files, or with those of a folder."""
         if isinstance(files, Path):
-            files = {path.name: path.read_bytes() for path in files.iterdir() if path.is_file()}
+            files = files_of(files)
         repo = self.repos[repo_id] = Repo(repo_id, **more)
         repo.commit(files)
         return repo
@@ -134,6 +134,11 @@ class Hub:
             "HF_HUB_ETAG_TIMEOUT": "5",
             "HF_HUB_DOWNLOAD_TIMEOUT": "5",
         }
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The files of a folder by their names."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def git_digest(body: bytes) -> str:

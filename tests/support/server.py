@@ -19,6 +19,8 @@ from typing import Any
 import httpx
 import psutil
 
+from support.meanwhile import meanwhile
+
 COMMAND = (sys.executable, "-m", "fireside.cli")
 POCKET = Path(__file__).parents[1] / "models" / "pocket"
 READY_WITHIN_S = 120.0
@@ -91,9 +93,8 @@ class Server:
 
         One that takes the place of a killed core does so too, from when it is ready.
         """
-        over = threading.Event()
 
-        def pulse() -> None:
+        def pulse(over: threading.Event) -> None:
             pid = self.core_pid()
             while not over.is_set():
                 try:
@@ -104,13 +105,8 @@ class Server:
                     pid = self.core_pid(other_than=pid)
                 over.wait(0.01)
 
-        thread = threading.Thread(target=pulse)
-        thread.start()
-        try:
+        with meanwhile(pulse):
             yield
-        finally:
-            over.set()
-            thread.join()
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> float:
         """Send a signal and wait for the end. Returns the seconds it took."""

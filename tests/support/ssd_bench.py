@@ -20,6 +20,8 @@ from support import random_models as models
 
 PLENTY = 1 << 34
 KEY = "0123456789abcdef" * 2
+DEBOUNCE_S = 0.2
+"""With the fixture `soon`."""
 
 
 class Bench:
