@@ -178,12 +178,17 @@ def panel(test_id: str, wanted: str, title: str = "When to cross to the island")
         with stage.page() as page:
             stage.show(page)
             open_chat(page, title)
-            for _ in camera.frames(page, name):
-                page.get_by_role("heading", level=1).click()
-                page.get_by_test_id(test_id).click()
-                page.locator(f".panel:popover-open {wanted}").first.wait_for()
+            _opened_at_each_width(page, camera, name, test_id, f".panel:popover-open {wanted}")
 
     return play
+
+
+def _opened_at_each_width(page: Page, camera: Camera, name: str, test_id: str, wanted: str) -> None:
+    """A panel closes when the page gets another width."""
+    for _ in camera.frames(page, name):
+        page.get_by_role("heading", level=1).click()
+        page.get_by_test_id(test_id).click()
+        page.locator(wanted).first.wait_for()
 
 
 def palette(typed: str) -> Play:
@@ -291,10 +296,7 @@ def switch(changes: str) -> Play:
             stage.show(page)
             open_chat(page, "Bread, 78 % hydration")
             page.evaluate(f"globalThis.__shots.engine({changes})")
-            for _ in camera.frames(page, name):
-                page.get_by_role("heading", level=1).click()
-                page.get_by_test_id("engine-pill").click()
-                page.locator(".pick").first.wait_for()
+            _opened_at_each_width(page, camera, name, "engine-pill", ".pick")
 
     return play
 
