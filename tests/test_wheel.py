@@ -74,11 +74,11 @@ def address(environment: Environment) -> Iterator[str]:
 
 
 def create_venv(venv: Path) -> list[str]:
-    """An empty environment, and the command that installs into it."""
+    """An empty environment, and the command that installs into it; no bytecode, whoever does it."""
     uv = shutil.which("uv")
     if uv is None:
         run(sys.executable, "-m", "venv", str(venv))
-        return [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        return [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-compile"]
     run(uv, "venv", "--quiet", "--no-project", "--python", sys.executable, str(venv))
     return [uv, "pip", "install", "--quiet", "--python", str(venv / "bin" / "python")]
 
