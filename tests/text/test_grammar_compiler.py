@@ -242,7 +242,7 @@ async def test_a_killed_process_is_started_again() -> None:
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         async with asyncio.timeout(10):
-            while psutil.pid_exists(pid):  # noqa: ASYNC110 (a process has no event for its end)
+            while compiler.pid is not None:  # noqa: ASYNC110 (a process has no event for its end)
                 await asyncio.sleep(0.01)
         assert await compiler.compile(GrammarSpec("regex", "b"))
 

@@ -67,7 +67,7 @@ class GrammarCompiler:
     @property
     def pid(self) -> int | None:
         """Of the process; None while there is none."""
-        return self._worker.pid if self._worker else None
+        return self._worker.pid if self._worker and self._worker.alive else None
 
     async def compile(self, spec: GrammarSpec) -> bytes:
         """`wire.Grammar.compiled` of a grammar. What is asked for at the same time is compiled once.
