@@ -21,6 +21,7 @@ ROOTS = {"fireside": ROOT / "server", "fireside_agent": ROOT / "agent"}
 ARROWS: dict[str, set[str]] = {
     "http": set(),
     "wire": set(),
+    "framing": {"wire"},
     "stand_ins": set(),
     "xgr": {"stand_ins"},
     "paths": set(),
@@ -28,8 +29,8 @@ ARROWS: dict[str, set[str]] = {
     "instance": {"paths"},
     "text": {"http", "xgr"},
     "catalog": {"http", "paths"},
-    "engine": {"http", "wire", "catalog"},
-    "core": {"wire", "catalog", "stand_ins", "xgr"},
+    "engine": {"http", "wire", "framing", "catalog"},
+    "core": {"wire", "framing", "catalog", "stand_ins", "xgr"},
     "api": {"http", "text", "engine", "wire"},
     "web": {"http", "engine", "catalog"},
     "hosting": {"http", "wire", "config", "text", "catalog", "engine", "api"},

@@ -15,6 +15,7 @@ from fireside_agent.conversation import encode
 from fireside_agent.errors import ProviderError, StorageError
 from fireside_agent.export.exporting import Exporter
 from fireside_agent.export.importing import Importer
+from fireside_agent.forgetting import Forgetting
 from fireside_agent.hub import Hub
 from fireside_agent.memory.documents import VaultArticles
 from fireside_agent.outbox import Outbox
@@ -91,6 +92,7 @@ class Agent:
         self._database = Database(config.database)
         self._rendering = Rendering()
         self._provider = Provider(config.base_url, config.api_key, config.own_server, config.patience)
+        self._forgetting = Forgetting(self._provider)
         self._store = SessionStore(self._database)
         self.presets = PresetStore(self._database)
         self.attachments = AttachmentStore(self._database, config.folders.home / "attachments")
@@ -107,6 +109,7 @@ class Agent:
             provider=self._provider,
             rendering=self._rendering,
             sessions_changed=self._list_changed.set,
+            forget_chat=self._forgetting.chat,
             toolbox=self.parts.toolbox,
             attachments=self.attachments,
             instructions=self.presets.instructions,
@@ -135,7 +138,13 @@ class Agent:
         except BaseException:
             await self.close()
             raise
-        work = (self._readiness.watch(), self.hub.forget_idle(), self._announce_changes(), self._settle_in())
+        work = (
+            self._readiness.watch(),
+            self.hub.forget_idle(),
+            self._forgetting.run(),
+            self._announce_changes(),
+            self._settle_in(),
+        )
         self._tasks = [asyncio.create_task(coroutine) for coroutine in work]
         self._started.set()
 

@@ -66,7 +66,7 @@ async def compact(
     older = path[: cut + 1]
     earlier, rest = apply_summary(older, conversation.facts.summaries)
     room = None if window is None else window * CHARACTERS_PER_TOKEN // 2
-    text = await _summarize(services, _as_text(rest, earlier, room), conversation.facts.temporary)
+    text = await _summarize(services, _as_text(rest, earlier, room), conversation)
     summary = Summary(
         id=new_id(), upto_id=older[-1].id, text=text, created_at=time.time(), messages=len(older)
     )
@@ -101,13 +101,14 @@ def _as_text(older: Sequence[Message], earlier: Summary | None, room: int | None
     return text if room is None else text[-room:]
 
 
-async def _summarize(services: Services, text: str, in_memory: bool) -> str:
+async def _summarize(services: Services, text: str, conversation: Conversation) -> str:
     ask = f"Summarize: {text}"
     messages: list[ChatMessage] = [{"role": "user", "content": ask}]
     question = Question(
         messages,
         sampling=SamplingChoice(temperature=0, max_tokens=SUMMARY_TOKENS),
         thinking=False,
-        in_memory=in_memory,
+        in_memory=conversation.facts.temporary,
+        chat=conversation.id,
     )
     return (await services.provider.text(question)).strip() or text[:MESSAGE_CHARACTERS]

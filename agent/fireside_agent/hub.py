@@ -134,6 +134,7 @@ class Hub:
                 session.close(unknown_session(session_id))
         self._deleted.add(session_id)
         self._forget(session_id)
+        self._services.forget_chat(session_id)
 
     async def forget_idle(self) -> None:
         """Runs for good: drops sessions that were idle the last two times it looked."""
@@ -170,6 +171,8 @@ class Hub:
         session = self._live.pop(session_id, None)
         if session is not None:
             self._highest_seq = max(self._highest_seq, session.conversation.seq)
+            if session.conversation.facts.temporary:
+                self._services.forget_chat(session_id)
 
 
 async def _interrupt(session: LiveSession) -> None:

@@ -171,6 +171,14 @@ class Provider:
             raise ProviderError(f"The model server at {self._base_url} lists no model.")
         return models.data[0]
 
+    async def forget(self, chat: str) -> None:
+        """Let Fireside's own engine remove what it has kept of a chat. Raises ProviderError."""
+        if not self._own_server:
+            return
+        client = await self._connected()
+        with self._explained():
+            await client.post("/prompt_cache/forget", cast_to=object, body={"prompt_cache_key": chat})
+
     async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
         """Ask; waits while the model is loading, and asks again where nothing came and that may help.
 
@@ -246,6 +254,8 @@ class Provider:
             body["priority"] = "background" if question.background else "interactive"
             if question.in_memory:
                 body["prompt_cache_retention"] = "in_memory"
+            if question.chat:
+                body["prompt_cache_key"] = question.chat
         with self._explained():
             return await client.post(
                 "/chat/completions", cast_to=object, body=body, stream=True, stream_cls=AsyncStream[object]

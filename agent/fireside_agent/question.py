@@ -40,6 +40,7 @@ class Question:
         thinking: whether it may; None for the model's default.
         background: others' requests go first.
         in_memory: nothing of it may be put on the disk.
+        chat: the id of the chat that it is of; with that chat goes what the engine has kept of it.
     """
 
     messages: list[ChatMessage]
@@ -48,6 +49,7 @@ class Question:
     thinking: bool | None = None
     background: bool = False
     in_memory: bool = False
+    chat: str = ""
 
     def body(self, model: str) -> dict[str, Any]:
         """The JSON of the request."""

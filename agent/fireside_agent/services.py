@@ -46,6 +46,7 @@ class Services:
 
     Attributes:
         sessions_changed: the list of chats is to be sent again.
+        forget_chat: the engine is to remove what it has kept of a chat.
         instructions: the person's, for all chats.
         context_window: of the served model in tokens, where it can be known; asks for it if need be.
         own_model: name of the served model, where it is known and the server is Fireside's.
@@ -57,6 +58,7 @@ class Services:
     provider: Provider
     rendering: Rendering
     sessions_changed: Callable[[], None]
+    forget_chat: Callable[[str], None]
     toolbox: Toolbox
     attachments: AttachmentStore
     instructions: Callable[[], Awaitable[str]]

@@ -25,6 +25,7 @@ async def retitle(conversation: Conversation, services: Services) -> None:
         sampling=SamplingChoice(temperature=0, max_tokens=TITLE_TOKENS),
         thinking=False,
         background=True,
+        chat=conversation.id,
     )
     answer = await services.provider.text(question)
     wanted = answer.strip().strip("\"'*#").strip()

@@ -190,6 +190,7 @@ class Turn:
             settings.sampling,
             settings.thinking,
             in_memory=conversation.facts.temporary,
+            chat=conversation.id,
         )
 
     async def _next(self, ended: RunningAnswer) -> RunningAnswer:

@@ -20,6 +20,7 @@ from fireside.api import (
     embeddings,
     messages,
     models,
+    prompt_cache,
     request_lines,
     responses,
     tokens,
@@ -118,6 +119,7 @@ def create_app(config: ServeConfig, private_address: tuple[str, int]) -> Applica
         quart.register_blueprint(embeddings.create_blueprint(serving))
         quart.register_blueprint(messages.create_blueprint(serving))
         quart.register_blueprint(models.create_blueprint(serving))
+        quart.register_blueprint(prompt_cache.create_blueprint(partial(_engines, local), config.ssd_folder))
         quart.register_blueprint(responses.create_blueprint(serving, store))
         quart.register_blueprint(tokens.create_blueprint(serving))
         quart.register_blueprint(metrics.create_blueprint(local.metrics))

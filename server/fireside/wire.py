@@ -1,28 +1,19 @@
 """The messages between the app and a core, over one private socketpair.
 
-Both sides import this module and nothing else of each other. A frame is a 4-byte big-endian length
-and a MessagePack document. Requests go down one by one; one `Step` a step comes up for all rows.
-Token ids are the only text that crosses: the core knows no tokenizer.
+Both sides import this module and `framing`, and nothing of each other. Requests go down one by one; one
+`Step` a step comes up for all rows. Token ids are the only text that crosses: the core knows no tokenizer.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import Literal
 
 import msgspec
 
-WIRE_VERSION = 5
-MAX_FRAME = 256 * 1024 * 1024
+WIRE_VERSION = 6
 
 FinishReason = Literal["stop", "length"]
 LoadPhase = Literal["importing", "preparing", "loading", "warming"]
-
-_LENGTH = struct.Struct(">I")
-
-
-class WireError(Exception):
-    """The other side sent something that is not this protocol."""
 
 
 class Logprobs(msgspec.Struct, frozen=True, array_like=True):
@@ -183,6 +174,10 @@ class Submit(msgspec.Struct, frozen=True, tag="submit"):
     grammar: Grammar | None = None
     in_memory: bool = False
     """What it leaves in the prompt cache never goes to the disk."""
+    owner: str = ""
+    """Whose chat it is of, for `Forget`; empty where nobody says."""
+    kept: bool = True
+    """Whether it leaves anything in the prompt cache."""
 
 
 class Drain(msgspec.Struct, frozen=True, tag="drain"):
@@ -193,6 +188,13 @@ class Drain(msgspec.Struct, frozen=True, tag="drain"):
     """Then it is answered whatever is left."""
     demote: bool = False
     """Whether the memory is freed of what is on the disk in the end."""
+
+
+class Forget(msgspec.Struct, frozen=True, tag="forget"):
+    """Remove what rows of an owner have left in the prompt cache and in the SSD tier, and keep nothing of
+    those that still run."""
+
+    owner: str
 
 
 class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
@@ -354,46 +356,5 @@ class Step(msgspec.Struct, frozen=True, tag="step"):
     failed: list[RowFailure] = []
 
 
-Down = Start | Load | Vocabulary | Submit | Embed | Cancel | Drain
+Down = Start | Load | Vocabulary | Submit | Embed | Cancel | Drain | Forget
 Up = Phase | Located | Ready | WarmUp | Failed | Step | Vectors | Tier | Drained
-
-encode = msgspec.msgpack.Encoder().encode
-_decode_down = msgspec.msgpack.Decoder(Down).decode
-_decode_up = msgspec.msgpack.Decoder(Up).decode
-
-
-def pack(message: Down | Up) -> bytes:
-    """A message as a frame."""
-    body = encode(message)
-    return _LENGTH.pack(len(body)) + body
-
-
-def frame_length(header: bytes) -> int:
-    """The body's length from a frame's first `HEADER_SIZE` bytes.
-
-    Raises:
-        WireError: the length cannot be right.
-    """
-    (length,) = _LENGTH.unpack(header)
-    if length > MAX_FRAME:
-        raise WireError(f"a frame of {length} bytes; at most {MAX_FRAME} are allowed")
-    return length
-
-
-def unpack_down(body: bytes) -> Down:
-    """A request from the app. Raises `WireError`."""
-    try:
-        return _decode_down(body)
-    except msgspec.DecodeError as error:
-        raise WireError(f"not a request: {error}") from error
-
-
-def unpack_up(body: bytes) -> Up:
-    """A report from the core. Raises `WireError`."""
-    try:
-        return _decode_up(body)
-    except msgspec.DecodeError as error:
-        raise WireError(f"not a report: {error}") from error
-
-
-HEADER_SIZE = _LENGTH.size

@@ -24,20 +24,20 @@ from fireside.http.errors import TooBusy
 
 CORE = """
 import json, os, socket, sys
-from fireside import wire
+from fireside import framing, wire
 
 link = socket.socket(fileno=int(sys.argv[-1])).makefile("rwb")
 log = open(os.environ["SCRIPTED_CORE_LOG"], "a")
 
 def send(message):
-    link.write(wire.pack(message))
+    link.write(framing.pack(message))
     link.flush()
 
 def receive():
-    header = link.read(wire.HEADER_SIZE)
+    header = link.read(framing.HEADER_SIZE)
     if not header:
         sys.exit()
-    return wire.unpack_down(link.read(wire.frame_length(header)))
+    return framing.unpack_down(link.read(framing.frame_length(header)))
 
 start = receive()
 send(wire.Located("/m", "cpu", 1000, None, 512))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from fireside import wire
+from fireside import framing, wire
 from fireside.engine import ssd
 from fireside.engine.ssd import Flushing, SsdSide, usual_max_bytes
 from fireside.engine.ssd_metrics import TierMetrics
@@ -33,9 +33,9 @@ def side(state: wire.SsdState | None = STATE) -> SsdSide:
 
 def test_messages_cross() -> None:
     for down in (wire.Start(4, None, "/m", "/c", 8, SETTINGS), wire.Drain(1, 10.0, True)):
-        assert wire.unpack_down(wire.pack(down)[wire.HEADER_SIZE :]) == down
+        assert framing.unpack_down(framing.pack(down)[framing.HEADER_SIZE :]) == down
     for up in (wire.Tier(STATE, wire.CacheState(1, 2, 3)), DONE):
-        assert wire.unpack_up(wire.pack(up)[wire.HEADER_SIZE :]) == up
+        assert framing.unpack_up(framing.pack(up)[framing.HEADER_SIZE :]) == up
 
 
 @pytest.mark.parametrize(

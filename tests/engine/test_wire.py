@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from fireside import wire
+from fireside import framing, wire
 
 
 @pytest.mark.parametrize(
@@ -17,9 +17,9 @@ from fireside import wire
     ],
 )
 def test_a_request_comes_out_as_it_went_in(message: wire.Down) -> None:
-    frame = wire.pack(message)
-    assert wire.frame_length(frame[: wire.HEADER_SIZE]) == len(frame) - wire.HEADER_SIZE
-    assert wire.unpack_down(frame[wire.HEADER_SIZE :]) == message
+    frame = framing.pack(message)
+    assert framing.frame_length(frame[: framing.HEADER_SIZE]) == len(frame) - framing.HEADER_SIZE
+    assert framing.unpack_down(frame[framing.HEADER_SIZE :]) == message
 
 
 @pytest.mark.parametrize(
@@ -35,19 +35,19 @@ def test_a_request_comes_out_as_it_went_in(message: wire.Down) -> None:
     ],
 )
 def test_a_report_comes_out_as_it_went_in(message: wire.Up) -> None:
-    assert wire.unpack_up(wire.pack(message)[wire.HEADER_SIZE :]) == message
+    assert framing.unpack_up(framing.pack(message)[framing.HEADER_SIZE :]) == message
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"\xc1", msgspec.msgpack.encode({"type": "nope"}), msgspec.msgpack.encode(3)]
 )
 def test_anything_else_is_refused(body: bytes) -> None:
-    with pytest.raises(wire.WireError):
-        wire.unpack_up(body)
-    with pytest.raises(wire.WireError):
-        wire.unpack_down(body)
+    with pytest.raises(framing.WireError):
+        framing.unpack_up(body)
+    with pytest.raises(framing.WireError):
+        framing.unpack_down(body)
 
 
 def test_an_impossible_length_is_refused_before_anything_is_read() -> None:
-    with pytest.raises(wire.WireError, match="bytes"):
-        wire.frame_length(b"\xff\xff\xff\xff")
+    with pytest.raises(framing.WireError, match="bytes"):
+        framing.frame_length(b"\xff\xff\xff\xff")

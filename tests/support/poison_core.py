@@ -3,7 +3,7 @@
 import os
 import signal
 
-from fireside import wire
+from fireside import framing, wire
 
 _MARK = [int(token) for token in os.environ["FIRESIDE_TEST_POISON"].split(",")]
 
@@ -19,7 +19,7 @@ def _unpack(body: bytes) -> wire.Down:
     return request
 
 
-_unpack_down = wire.unpack_down
-wire.unpack_down = _unpack
+_unpack_down = framing.unpack_down
+framing.unpack_down = _unpack
 
 import fireside.core.__main__  # noqa: E402, F401 (it starts on import)

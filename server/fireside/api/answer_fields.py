@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from fireside.api.sampling import SamplingFields
+from fireside.engine.owners import owner_of
 from fireside.engine.requests import Priority
 from fireside.http.errors import BadRequest, Forbidden
 
@@ -76,9 +77,9 @@ class RequestFields(SamplingFields, frozen=True, kw_only=True):
 class AnswerFields(RequestFields, frozen=True, kw_only=True):
     """The fields that OpenAI's routes for text have in common, and ours on both.
 
-    `user`, `metadata`, `safety_identifier` and `prompt_cache_key` have no effect: they are notes of the
-    client to a service that bills and watches; the prompt cache needs no key. Nor have
-    mlx_lm.server's `num_draft_tokens`, without a draft model, and `role_mapping`, with a chat template.
+    `user`, `metadata` and `safety_identifier` have no effect: they are notes of the client to a service that
+    bills and watches. Nor have mlx_lm.server's `num_draft_tokens`, without a draft model, and `role_mapping`,
+    with a chat template.
     """
 
     stream_options: StreamOptions | None = None
@@ -91,6 +92,7 @@ class AnswerFields(RequestFields, frozen=True, kw_only=True):
     metadata: dict[str, Any] | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
+    """Finds nothing sooner: it says under which name what is read can be forgotten."""
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
     """`in_memory`: nothing of prompt and answer goes to the SSD cache. OpenAI has had both spellings."""
     num_draft_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
@@ -105,6 +107,11 @@ class AnswerFields(RequestFields, frozen=True, kw_only=True):
     def in_memory(self) -> bool:
         """Whether nothing of it may be put on the disk."""
         return self.prompt_cache_retention in ("in_memory", "in-memory")
+
+    @property
+    def owner(self) -> str:
+        """What the engine knows `prompt_cache_key` by."""
+        return owner_of(self.prompt_cache_key)
 
     @property
     def answer_tokens(self) -> int | None:

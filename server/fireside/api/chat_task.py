@@ -39,6 +39,7 @@ def task_of(body: ChatBody, served: Served, *, own: bool = False) -> ChatTask:
         priority=body.priority_for(own),
         deadline_s=body.deadline_s,
         in_memory=body.in_memory,
+        owner=body.owner,
         thinking_budget=_thinking_budget(body),
         constraint=constraint_of(body, tools, choice, served.text),
         options=TemplateOptions(

@@ -163,6 +163,7 @@ def _prepared(
         grammar=constrained.grammar,
         vocabulary=constrained.vocabulary,
         in_memory=body.in_memory,
+        owner=body.owner,
     )
     continued = ids[-CONTINUED_TOKENS:]
     # Without a template there is no place for the instruction of a grammar that is not enforced.

@@ -97,6 +97,7 @@ class ChatTask:
     deadline_s: float | None = None
     constraint: Constraint | None = None
     in_memory: bool = False
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ async def prepare(served: Served, task: ChatTask) -> Prepared:
         grammar=_after_thoughts(outcome.grammar, prompt),
         vocabulary=outcome.vocabulary,
         in_memory=task.in_memory,
+        owner=task.owner,
     )
     continued = prompt.ids[-CONTINUED_TOKENS:] if task.options.continue_final else ()
     warning = "; ".join(filter(None, (fit.warning, outcome.warning))) or None

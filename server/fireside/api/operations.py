@@ -14,6 +14,7 @@ from fireside.api import (
     embeddings,
     messages_format,
     models,
+    prompt_cache,
     responses_format,
     tokens,
 )
@@ -205,6 +206,18 @@ OPERATIONS = (
         example={"tokens": [1, 2, 3]},
         answers={200: Answer("The text.", tokens.Detokenized)},
         errors=(400, 503),
+    ),
+    Operation(
+        "POST",
+        "/v1/prompt_cache/forget",
+        TEXT,
+        "Remove what the engine has kept of a conversation",
+        "Keys and values of all requests with this `prompt_cache_key`, in memory and in the SSD cache. "
+        "Requests that still run leave nothing.",
+        body=prompt_cache.ForgetBody,
+        example={"prompt_cache_key": "a conversation"},
+        answers={200: Answer("They are gone.", prompt_cache.Forgotten)},
+        errors=(400, 502),
     ),
     Operation(
         "POST",

@@ -6,7 +6,7 @@ import queue
 import socket
 import threading
 
-from fireside import wire
+from fireside import framing, wire
 
 log = logging.getLogger(__name__)
 
@@ -46,18 +46,18 @@ class Channel:
     def send(self, message: wire.Up) -> None:
         """Report to the app; waits while the app is behind."""
         try:
-            self._sock.sendall(wire.pack(message))
+            self._sock.sendall(framing.pack(message))
         except OSError:
             _leave()
 
     def _read(self) -> None:
         try:
             with self._sock.makefile("rb") as stream:
-                while header := stream.read(wire.HEADER_SIZE):
-                    self._inbox.put(wire.unpack_down(stream.read(wire.frame_length(header))))
+                while header := stream.read(framing.HEADER_SIZE):
+                    self._inbox.put(framing.unpack_down(stream.read(framing.frame_length(header))))
         except OSError:
             pass  # a reset socket means the same as its end: the app is gone
-        except wire.WireError:
+        except framing.WireError:
             log.exception("the app broke the protocol")
         finally:
             _leave()

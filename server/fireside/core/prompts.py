@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -121,7 +121,8 @@ class Prompt:
             self._restore = None
             if not restore.record.trimmable:
                 # What the row leaves when it ends serves nobody who goes on differently.
-                cache.put(self.row.namespace, restore.record.tokens, clone(self.caches))
+                record = restore.record
+                cache.put(record.namespace, record.tokens, clone(self.caches), owner=record.owner)
         elif restore.done:
             self.begin(model, cache)
 
@@ -161,5 +162,10 @@ class Prompt:
     def keep(self, cache: PromptCache) -> None:
         """Give a copy of what has been read to the prompt cache."""
         if cache.enabled:
-            tokens, caches = self.tokens[: self.done], clone(self.caches)
-            cache.put(self.row.namespace, tokens, caches, in_memory=self.row.in_memory)
+            leave(cache, self.row, self.tokens[: self.done], clone(self.caches))
+
+
+def leave(cache: PromptCache, row: Submit, tokens: Sequence[int] | Tokens, caches: LayerCaches) -> None:
+    """Give what a row has read to the prompt cache, on the row's terms. `caches` belong to it from now on."""
+    if row.kept:
+        cache.put(row.namespace, tokens, caches, in_memory=row.in_memory, owner=row.owner)

@@ -107,7 +107,7 @@ def _serve(
         for request in channel.wait(pause) if idle and not warming else channel.drain():
             if isinstance(request, wire.Drain) and upkeep is not None:
                 upkeep.drain(request)
-            elif isinstance(request, wire.Submit | wire.Cancel | wire.Vocabulary):
+            elif isinstance(request, wire.Submit | wire.Cancel | wire.Vocabulary | wire.Forget):
                 scheduler.apply(request)
         if governor is not None:
             governor.between_steps()

@@ -15,8 +15,8 @@ from fireside.core.chunks import SMALLEST, ChunkPlanner
 from fireside.core.decoding import Decoder
 from fireside.core.grammar import GrammarProcessor
 from fireside.core.logprobs import logprobs_of
-from fireside.core.prompts import Prompt
-from fireside.wire import Cancel, RowFailure, RowPrefill, RowToken, Step, Submit, Vocabulary
+from fireside.core.prompts import Prompt, leave
+from fireside.wire import Cancel, Forget, RowFailure, RowPrefill, RowToken, Step, Submit, Vocabulary
 
 
 class Scheduler:
@@ -54,8 +54,8 @@ class Scheduler:
     def busy(self) -> bool:
         return bool(self._waiting or self._reading or self._answering)
 
-    def apply(self, request: Submit | Cancel | Vocabulary) -> None:
-        """Take up or forget a row, or take what grammars are made of."""
+    def apply(self, request: Submit | Cancel | Vocabulary | Forget) -> None:
+        """Take up or drop a row, forget an owner, or take what grammars are made of."""
         if isinstance(request, Submit):
             self._waiting.append(Prompt(request, self._block))
             if request.grammar is not None:
@@ -65,7 +65,10 @@ class Scheduler:
             self._decoder.grammars.learn(request)
             return
         with mx.stream(generation_stream):
-            self._cancel(request.id)
+            if isinstance(request, Forget):
+                self._forget(request.owner)
+            else:
+                self._cancel(request.id)
 
     def step(self) -> Step:
         """One decode step of all rows, and one chunk of the prompts that are being read."""
@@ -148,12 +151,20 @@ class Scheduler:
             prompt.give_up(self._cache)
         self._remove(row_id)
 
+    def _forget(self, owner: str) -> None:
+        """Remove what an owner's rows have left, and let those that are here leave nothing."""
+        for prompt in (*self._waiting, *self._reading):
+            prompt.row = _unkept(prompt.row, owner)
+        self._answering = {number: _unkept(row, owner) for number, row in self._answering.items()}
+        self._cache.forget(owner)
+        mx.clear_cache()
+
     def _remove(self, row_id: int) -> None:
         """Take a row out that is answering; what it has read and written goes to the cache."""
         row = self._answering.pop(row_id, None)
         removed = self._decoder.remove(row_id) if row else None
         if row and removed:
-            self._cache.put(row.namespace, *removed, in_memory=row.in_memory)
+            leave(self._cache, row, *removed)
 
     def _guarded(
         self, token: RowToken, guard: GrammarProcessor, tokens: list[RowToken], failed: list[RowFailure]
@@ -177,10 +188,13 @@ class Scheduler:
         if finish:
             del self._answering[row.id]
             if response.prompt_cache is not None and response.all_tokens is not None:
-                tokens, caches = response.all_tokens, response.prompt_cache
-                self._cache.put(row.namespace, tokens, caches, in_memory=row.in_memory)
+                leave(self._cache, row, response.all_tokens, response.prompt_cache)
         return RowToken(row.id, response.token, finish, logprobs)
 
     def _kv_bytes(self) -> int:
         reading = sum(prompt.nbytes for prompt in self._reading)
         return self._decoder.nbytes + reading
+
+
+def _unkept(row: Submit, owner: str) -> Submit:
+    return msgspec.structs.replace(row, kept=False) if row.owner == owner else row

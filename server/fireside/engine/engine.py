@@ -151,6 +151,13 @@ class Engine:
         link = self._supervisor.link
         return None if link is None else await self.ssd.drain(link.send, within_s, demote=demote)
 
+    def forget(self, owner: str) -> None:
+        """Let the core remove what an owner's requests have left in its prompt cache and on the disk."""
+        link = self._supervisor.link
+        # A core that is still loading has nothing, and expects nothing yet.
+        if link is not None and self._ready is not None:
+            link.send(wire.Forget(owner))
+
     def refuse(self, message: str) -> None:
         """End all requests, and every later one; what they have read so far stays in the core's cache."""
         if (link := self._supervisor.link) is not None:

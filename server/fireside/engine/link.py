@@ -9,7 +9,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from fireside import wire
+from fireside import framing, wire
 
 _SOCKET_BUFFER = 1 << 20
 _TUNABLES = "GLIBC_TUNABLES"
@@ -90,7 +90,7 @@ class CoreLink:
     def send(self, message: wire.Down) -> None:
         """Tell the core; a core that is gone is noticed by `reports`."""
         if not self._writer.is_closing():
-            self._writer.write(wire.pack(message))
+            self._writer.write(framing.pack(message))
 
     def submit(self, row: wire.Submit, vocabulary: bytes) -> None:
         """Tell the core of a row, and before the first with a grammar of the vocabulary it is made for."""
@@ -103,15 +103,15 @@ class CoreLink:
         """What the core reports, until it is gone.
 
         Raises:
-            wire.WireError: the core wrote something else.
+            framing.WireError: the core wrote something else.
         """
         while True:
             try:
-                header = await self._reader.readexactly(wire.HEADER_SIZE)
-                body = await self._reader.readexactly(wire.frame_length(header))
+                header = await self._reader.readexactly(framing.HEADER_SIZE)
+                body = await self._reader.readexactly(framing.frame_length(header))
             except (asyncio.IncompleteReadError, ConnectionError):
                 return
-            yield wire.unpack_up(body)
+            yield framing.unpack_up(body)
 
     def kill(self) -> None:
         """End the core without waiting for it."""

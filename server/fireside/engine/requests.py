@@ -39,6 +39,7 @@ class GenerationRequest:
         grammar: what the answer must look like.
         vocabulary: `wire.Vocabulary.info`; with a grammar only.
         in_memory: nothing of it may be put on the disk, the prompt cache included.
+        owner: whose chat it is of, see `Engine.forget`; empty where nobody says.
     """
 
     prompt: list[int]
@@ -54,6 +55,7 @@ class GenerationRequest:
     grammar: Grammar | None = None
     vocabulary: bytes = b""
     in_memory: bool = False
+    owner: str = ""
 
     @property
     def shape(self) -> str:
@@ -212,6 +214,7 @@ class Row:
             thinking=self.request.thinking,
             grammar=self.request.grammar,
             in_memory=self.request.in_memory,
+            owner=self.request.owner,
         )
 
     def submitted(self, number: int, lane: Lane) -> None:

@@ -17,15 +17,27 @@ _MOST_HEADER = 64 << 20
 
 class _Facts(msgspec.Struct):
     model: str
+    owner: str = ""
 
 
 def model_of(path: Path) -> str | None:
     """The folder of the model that a file of the tier was written for; None where the file does not say."""
+    facts = _facts(path)
+    return facts and facts.model
+
+
+def owner_of_file(path: Path) -> str | None:
+    """Whose chat a file of the tier is of, see `wire.Submit`; None where the file does not say."""
+    facts = _facts(path)
+    return facts and facts.owner
+
+
+def _facts(path: Path) -> _Facts | None:
     try:
         with path.open("rb") as stream:
             length = _LENGTH.unpack(stream.read(_LENGTH.size))[0]
             header = msgspec.json.decode(stream.read(min(length, _MOST_HEADER)))
-        return msgspec.json.decode(header["__metadata__"]["fireside"], type=_Facts).model
+        return msgspec.json.decode(header["__metadata__"]["fireside"], type=_Facts)
     except (OSError, struct.error, msgspec.MsgspecError, KeyError, TypeError, ValueError):
         return None
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fireside import wire
+from fireside import framing, wire
 from fireside.engine.link import CoreLink, how
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class Supervisor:
                     break
                 life.ready |= isinstance(report, wire.Ready)
                 life.stepped |= isinstance(report, wire.Step)
-        except wire.WireError:
+        except framing.WireError:
             log.exception("the core broke the protocol; it is replaced")
         return life
 

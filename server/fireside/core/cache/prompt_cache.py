@@ -30,6 +30,7 @@ class Entry:
 
     Attributes:
         in_memory: it must not be put on the disk.
+        owner: see `wire.Submit`.
     """
 
     namespace: str
@@ -37,6 +38,7 @@ class Entry:
     caches: LayerCaches
     nbytes: int
     in_memory: bool = False
+    owner: str = ""
     used_at: float = field(default_factory=time.monotonic)
 
 
@@ -74,6 +76,10 @@ class Below(Protocol):
 
     def evicted(self, entry: Entry, *, keep: bool) -> None:
         """An entry goes because there is no room. `keep`: its memory may be held until it is written."""
+        ...
+
+    def forget(self, owner: str) -> None:
+        """Remove all of an owner, what waits here included."""
         ...
 
 
@@ -166,10 +172,11 @@ class PromptCache:
         caches: LayerCaches,
         *,
         in_memory: bool = False,
+        owner: str = "",
     ) -> None:
         """Keep what a row has read. `caches` belong to the prompt cache from now on."""
         nbytes = sum(cache.nbytes for cache in caches)
-        entry = Entry(namespace, np.array(tokens, np.int32), caches, nbytes, in_memory)
+        entry = Entry(namespace, np.array(tokens, np.int32), caches, nbytes, in_memory, owner)
         if not len(entry.tokens) or entry.nbytes > self._max_bytes or self._covered(entry):
             return
         self._drop_covered_by(entry)
@@ -195,6 +202,13 @@ class PromptCache:
         """Give up one entry, of which there is another copy."""
         for number in [number for number, held in self._entries.items() if held is entry]:
             self._remove(number)
+
+    def forget(self, owner: str) -> None:
+        """Remove all entries of an owner, here and below."""
+        for number in [number for number, entry in self._entries.items() if entry.owner == owner]:
+            self._remove(number)
+        if self.below is not None:
+            self.below.forget(owner)
 
     def _evict(self, max_bytes: int, *, keep: bool) -> None:
         while self._bytes > max(0, max_bytes):

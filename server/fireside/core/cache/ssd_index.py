@@ -31,6 +31,7 @@ class Record:
     tokens: Tokens = field(repr=False)
     trimmable: bool
     nbytes: int
+    owner: str = ""
 
     def usable(self, tokens: Tokens) -> int:
         """How many tokens of a prompt the file is good for; never the last one."""
@@ -100,7 +101,7 @@ class Index:
     def add(self, name: str, header: Header, tokens: Tokens) -> None:
         """Take up a file that was just written or looked at."""
         self.remove(name)
-        record = Record(name, header.namespace, tokens, header.trimmable, header.data_bytes)
+        record = Record(name, header.namespace, tokens, header.trimmable, header.data_bytes, header.owner)
         with self._lock:
             self._records[name] = record
             # The smallest first: of several that are as good it is read.

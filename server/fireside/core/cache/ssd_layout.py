@@ -83,6 +83,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         key: of the model, see `ssd_key`.
         model: where it was, for whoever cleans up.
         namespace: of the adapter.
+        owner: see `wire.Submit`.
         trimmable: whether the caches can be cut to any part of the tokens.
         tensors: the tokens, then the arrays.
     """
@@ -94,6 +95,7 @@ class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     trimmable: bool
     layers: list[Layer]
     tensors: list[Tensor]
+    owner: str = ""
 
     @property
     def tokens(self) -> int:

@@ -38,6 +38,10 @@ class WriteQueue:
             dropped.append(entry)
         return dropped
 
+    def of(self, owner: str) -> list[Entry]:
+        """The entries of an owner that wait."""
+        return [entry for entry in self._due if entry.owner == owner]
+
     def discard(self, entry: Entry) -> bool:
         """Forget an entry; False where it does not wait."""
         if self._due.pop(entry, None) is None:

@@ -150,6 +150,17 @@ class SsdTier:
             self._drop(entry, "its memory was needed")
         self._orphaned(entry)
 
+    def forget(self, owner: str) -> None:
+        for entry in self._queue.of(owner):
+            self._queue.discard(entry)
+            self._adopted(entry)
+        for job in self._written:
+            job.unwanted = job.unwanted or job.header.owner == owner
+        for restore in self._restoring:
+            if restore.record.owner == owner and not restore.done:
+                restore.cancel()
+        self._remove_files(owner)
+
     def limit(self, held_bytes: int) -> None:
         """Give up the oldest of what holds memory of its own, until no more than so many bytes are held."""
         for entry in [entry for entry in self._orphans if entry in self._queue]:
@@ -195,7 +206,8 @@ class SsdTier:
         making = self._making
         if making is None or self._writer.behind:
             return False
-        part = None if making.job.failed else next(making.parts, None)
+        over = making.job.failed or making.job.unwanted
+        part = None if over else next(making.parts, None)
         if part is not None:
             self._writer.piece(making.job, *part)
             return True
@@ -252,6 +264,7 @@ class SsdTier:
             trimmable=trimmable(entry.caches),
             layers=layers,
             tensors=tensors,
+            owner=entry.owner,
         )
         job = Job(header, entry.tokens, _clock(entry))
         self._written[job] = entry
@@ -271,7 +284,10 @@ class SsdTier:
         """Take note of what the other threads have done."""
         for outcome in self._writer.outcomes():
             entry = self._written.pop(outcome.job)
-            if outcome.error is None:
+            if outcome.job.unwanted:
+                self._adopted(entry)
+                self._remove_files(entry.owner)  # it may have been ready just before
+            elif outcome.error is None:
                 self._counts.spills += 1
                 self._counts.spilled_bytes += outcome.nbytes
                 self._adopted(entry)
@@ -285,6 +301,16 @@ class SsdTier:
                 self._counts.restore_ms = restore.took_s * 1000
                 if restore.alone:
                     self._pace.restored(restore.record.nbytes, restore.took_s)
+
+    def _remove_files(self, owner: str) -> None:
+        for record in self._index.records:
+            if record.owner != owner:
+                continue
+            self._index.remove(record.name)
+            try:
+                self._index.folder.remove(record.name)
+            except OSError as error:
+                log.warning("the SSD cache's file %s cannot be removed: %s", record.name, error)
 
     def _drop(self, entry: Entry, why: str) -> None:
         self._counts.dropped += 1

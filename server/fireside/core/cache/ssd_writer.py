@@ -28,12 +28,14 @@ class Job:
     Attributes:
         used_at: seconds since 1970.
         failed: set by the writer when no more pieces are wanted.
+        unwanted: set by the core: nothing of it is to stay on the disk.
     """
 
     header: Header
     tokens: Tokens
     used_at: float
     failed: bool = False
+    unwanted: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,9 @@ class Writer:
 
     def _handle(self, job: Job, tensor: int, data: memoryview | None) -> None:
         if job.failed:
+            return
+        if job.unwanted:
+            self._give_up(job, "nobody wants it any more")
             return
         if self._file is None or self._file[0] is not job:
             self._drop()
