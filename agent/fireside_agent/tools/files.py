@@ -1,10 +1,12 @@
 """Tools that look at one file or folder: `read` and `ls`."""
 
 import asyncio
+import io
 import os
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
+from fireside_agent.pdf.reading import SIGNATURE, UnreadablePdfError, read_pdf
 from fireside_agent.tools.opening import open_regular, opened_folder
 from fireside_agent.tools.texts import as_utf8
 from fireside_agent.tools.tool import Arguments, Call, Risk, Subject, Tool, ToolError, ToolResult
@@ -15,17 +17,18 @@ MAX_BYTES = 50_000
 MAX_COUNTED_BYTES = 50_000_000
 """How far a file is read on to count its lines."""
 
+MAX_PDF_BYTES = 50_000_000
 MAX_ENTRIES = 500
 
 _CHUNK = 65_536
 
 
 class ReadTool(Tool):
-    """Reads a text file."""
+    """Reads a text file, or the text of a PDF."""
 
     name: ClassVar[str] = "read"
     description: ClassVar[str] = (
-        f"Read a text file. Gives at most {MAX_LINES} lines or {MAX_BYTES // 1000} KB; "
+        f"Read a text file or the text of a PDF. Gives at most {MAX_LINES} lines or {MAX_BYTES // 1000} KB; "
         "offset and limit, in lines, give another part."
     )
     parameters: ClassVar[dict[str, Any]] = {
@@ -50,20 +53,42 @@ class ReadTool(Tool):
     async def run(self, call: Call) -> ToolResult:
         offset = call.arguments.get("offset") or 1
         limit = min(call.arguments.get("limit") or MAX_LINES, MAX_LINES)
-        return ToolResult(await asyncio.to_thread(self._read, call.arguments["path"], offset, limit))
+        shown, found = await asyncio.to_thread(self._read, call.arguments["path"], offset, limit)
+        return ToolResult(found if isinstance(found, str) else await _pdf_part(found, shown, offset, limit))
 
-    def _read(self, name: str, offset: int, limit: int) -> str:
+    def _read(self, name: str, offset: int, limit: int) -> tuple[str, str | bytes]:
+        """How the file is called, and the part of its text, or the bytes of a PDF."""
         path = self._workspace.resolve(name)
         shown = self._workspace.shown(path)
         try:
             with open_regular(path) as file:
                 size = os.fstat(file.fileno()).st_size
+                if file.read(len(SIGNATURE)) == SIGNATURE:
+                    return shown, SIGNATURE + _rest(file, shown)
+                file.seek(0)
                 text = as_utf8(file)
                 if isinstance(text, str):
                     raise ToolError(f"{shown} is not text: it is {text} of {size:,} bytes.")
-                return _part(text, shown, offset, limit)
+                return shown, _part(text, shown, offset, limit)
         except OSError as error:
             raise self._workspace.failure(path, error) from error
+
+
+def _rest(file: BinaryIO, shown: str) -> bytes:
+    data = file.read(MAX_PDF_BYTES)
+    if len(data) == MAX_PDF_BYTES:
+        raise ToolError(
+            f"{shown} is a PDF of more than {MAX_PDF_BYTES // 1_000_000} MB. Split it with a command."
+        )
+    return data
+
+
+async def _pdf_part(data: bytes, shown: str, offset: int, limit: int) -> str:
+    try:
+        document = await read_pdf(data)
+    except UnreadablePdfError as error:
+        raise ToolError(f"{shown} cannot be read: {error}.") from error
+    return _part(io.BytesIO(document.text.encode()), shown, offset, limit)
 
 
 def _part(file: BinaryIO, shown: str, offset: int, limit: int) -> str:

@@ -1,24 +1,21 @@
 """Tools that look for files: `find` by name, `grep` by content. `searching` says how."""
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
-from fireside_agent.tools.environment import plain_environment
 from fireside_agent.tools.searching import MAX_FILE_BYTES, Finish, Search
 from fireside_agent.tools.tool import Arguments, Call, Risk, Subject, Tool, ToolError, ToolResult
 from fireside_agent.tools.workspace import Workspace
+from fireside_agent.workers import lines_of
 
 MAX_HITS = 200
 SECONDS = 20
 
-# With the same packages as ours, whatever the environment says and the folder that we were started in.
-_START = "import sys; sys.path[:] = sys.argv[1:]; from fireside_agent.tools.searching import main; main()"
+_decode = msgspec.json.Decoder(str | Finish).decode
 
 
 class _SearchTool(Tool):
@@ -46,8 +43,12 @@ class _SearchTool(Tool):
         hits: list[str] = []
         finish: Finish | None = None
         try:
-            async with asyncio.timeout(self._seconds):
-                async for answer in _answers(search):
+            async with (
+                asyncio.timeout(self._seconds),
+                aclosing(lines_of("fireside_agent.tools.searching", msgspec.json.encode(search))) as lines,
+            ):
+                async for line in lines:
+                    answer = _decode(line)
                     if isinstance(answer, Finish):
                         finish = answer
                     else:
@@ -68,29 +69,6 @@ class _SearchTool(Tool):
         if not may_be_file and not path.is_dir():
             raise ToolError(f"{self._workspace.shown(path)} is not a folder. Name the folder to look in.")
         return path
-
-
-async def _answers(search: Search) -> AsyncIterator[str | Finish]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-W", "ignore", "-c", _START, *sys.path),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env=plain_environment(),
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        with suppress(BrokenPipeError, ConnectionResetError):
-            process.stdin.write(msgspec.json.encode(search))
-            await process.stdin.drain()
-        process.stdin.close()
-        async for line in process.stdout:
-            yield msgspec.json.decode(line, type=str | Finish)
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
 
 
 def _notes(finish: Finish) -> list[str]:

@@ -1,4 +1,4 @@
-"""`web_fetch`: one page of the web as readable text."""
+"""`web_fetch`: one page or PDF of the web as readable text."""
 
 import asyncio
 import re
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fireside_agent.pdf.reading import SIGNATURE, UnreadablePdfError, read_pdf
 from fireside_agent.tools.tool import (
     Arguments,
     BlockedError,
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 ACCEPT = (
-    "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, application/xml;q=0.9"
+    "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, application/xml;q=0.9,"
+    " application/pdf;q=0.9"
 )
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 TEXT_TYPES = frozenset(
     f"application/{name}"
     for name in "json xml javascript ecmascript yaml x-yaml toml x-ndjson rtf sql graphql x-sh".split()
 )
+PDF_TYPE = "application/pdf"
 UNTYPED = ("", "application/octet-stream", "binary/octet-stream")
 SNIFFED_BYTES = 1_024
 _KIND = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,60}")
@@ -64,7 +67,7 @@ class WebFetch(WebTool):
     """Fetch a page and give its readable text."""
 
     name: ClassVar[str] = "web_fetch"
-    description: ClassVar[str] = "Read a web page or text file by its URL. Gives its readable text."
+    description: ClassVar[str] = "Read a web page, text file or PDF by its URL. Gives its readable text."
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
@@ -104,10 +107,21 @@ class WebFetch(WebTool):
         try:
             async with asyncio.timeout(seconds):
                 page = await self._get(asked)
-                text = cleaned(await _page_text(page))
+                is_pdf = page.body.data.startswith(SIGNATURE)
+                text = "" if is_pdf else await _page_text(page)
         except TimeoutError as error:
             raise ToolError(f"{asked.host} did not deliver the page within {seconds:g} seconds.") from error
-        return ToolResult(self._report(asked, page, text))
+        if is_pdf:  # which has a time limit of its own
+            text = await self._pdf_text(page)
+        return ToolResult(self._report(asked, page, cleaned(text)))
+
+    async def _pdf_text(self, page: Page) -> str:
+        if page.body.cut:
+            raise ToolError(f"{page.address} is a PDF of more than {len(page.body.data):,} bytes.")
+        try:
+            return (await read_pdf(page.body.data)).text
+        except UnreadablePdfError as error:
+            raise ToolError(f"{page.address} is a PDF that cannot be read: {error}.") from error
 
     async def _get(self, address: Address) -> Page:
         for _ in range(MAX_REDIRECTS + 1):
@@ -124,8 +138,9 @@ class WebFetch(WebTool):
         kind, charset = _content_type(response.headers.get("content-type", ""))
         if not _is_text(kind):
             raise ToolError(f"{address} is not text: {kind}, {_size(response)}.")
-        body = await read_body(response, self._settings.body_bytes)
-        if _looks_binary(kind, body.data[:SNIFFED_BYTES]):
+        limit = self._settings.pdf_bytes if kind == PDF_TYPE else self._settings.body_bytes
+        body = await read_body(response, limit)
+        if not body.data.startswith(SIGNATURE) and _looks_binary(kind, body.data[:SNIFFED_BYTES]):
             raise ToolError(f"{address} is not text, but binary data of {len(body.data):,} bytes.")
         return Page(address, kind, charset, body)
 
@@ -136,7 +151,7 @@ class WebFetch(WebTool):
         if len(text) > limit:
             report += f"\n[The first {limit:,} of {len(text):,} characters.]"
         if page.body.cut:
-            report += f"\n[The page was cut after {self._settings.body_bytes:,} bytes.]"
+            report += f"\n[The page was cut after {len(page.body.data):,} bytes.]"
         return report
 
 
@@ -160,7 +175,7 @@ def _content_type(header: str) -> tuple[str, str | None]:
 
 
 def _is_text(kind: str) -> bool:
-    if kind.startswith("text/") or kind in TEXT_TYPES or kind in UNTYPED:
+    if kind.startswith("text/") or kind in TEXT_TYPES or kind in (*UNTYPED, PDF_TYPE):
         return True
     return kind.startswith(("application/", "image/", "message/")) and kind.endswith(
         ("+json", "+xml", "+yaml")
@@ -170,9 +185,7 @@ def _is_text(kind: str) -> bool:
 def _looks_binary(kind: str, start: bytes) -> bool:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):  # UTF-16, where every other byte is zero
         return False
-    return b"\0" in start or (
-        kind in UNTYPED and start.startswith((b"%PDF", b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG"))
-    )
+    return b"\0" in start or (kind in UNTYPED and start.startswith((b"PK\x03\x04", b"\x1f\x8b", b"\x89PNG")))
 
 
 def _status(code: int) -> str:

@@ -70,7 +70,7 @@ class WebSettings:
         user_agent: sent with every request.
         tls: for certificates; None: the common authorities.
         fetch_seconds, search_seconds: for a whole call.
-        body_bytes: of a body, after decompression too.
+        body_bytes, pdf_bytes: of a body, after decompression too.
         text_characters: of a page that are given to the model.
 
     Raises:
@@ -89,10 +89,12 @@ class WebSettings:
     fetch_seconds: float = 20.0
     search_seconds: float = 15.0
     body_bytes: int = 5_000_000
+    pdf_bytes: int = 20_000_000
     text_characters: int = 12_000
 
     def __post_init__(self) -> None:
-        if min(self.fetch_seconds, self.search_seconds, self.body_bytes, self.text_characters) <= 0:
+        limits = (self.body_bytes, self.pdf_bytes, self.text_characters)
+        if min(self.fetch_seconds, self.search_seconds, *limits) <= 0:
             raise ValueError("The limits of the web tools have to be above zero.")
         if not (self.search_key.isascii() and self.search_key.isprintable()) or " " in self.search_key:
             # Without the key in the text: errors are shown and logged.
