@@ -144,6 +144,7 @@ class Agent:
             self._forgetting.run(),
             self._announce_changes(),
             self._settle_in(),
+            self._read_pdfs(),
         )
         self._tasks = [asyncio.create_task(coroutine) for coroutine in work]
         self._started.set()
@@ -171,6 +172,12 @@ class Agent:
             except StorageError as error:
                 logger.warning("files that nothing refers to are not removed: %s", error)
             await asyncio.sleep(COLLECT_SECONDS)
+
+    async def _read_pdfs(self) -> None:
+        try:
+            await self.attachments.read_pdfs()
+        except StorageError as error:
+            logger.warning("PDFs that were attached earlier are read when they are asked about: %s", error)
 
     async def wait_started(self) -> None:
         """Sockets may open before the database does; they wait here."""
@@ -256,6 +263,7 @@ class Agent:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._say_goodbye()
+        await self.attachments.close()
         await self.parts.servers.close()
         await self.searcher.close()
         await self._provider.close()

@@ -1,7 +1,7 @@
 """Older messages make room: a summary stands for them in what the model is told. They stay in the chat."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -28,14 +28,22 @@ class NothingToCompactError(AgentError):
     """The chat is too short for a summary to make room."""
 
 
-def is_nearly_full(path: Sequence[Message], summaries: Sequence[Summary], window: int | None) -> bool:
-    """Whether little room is left for an answer to the end of a path, and a summary can change that."""
+def is_nearly_full(
+    path: Sequence[Message], summaries: Sequence[Summary], texts: Mapping[str, str], window: int | None
+) -> bool:
+    """Whether little room is left for an answer to the end of a path, and a summary can change that.
+
+    Args:
+        texts: of attachments, by hash.
+    """
     if window is None or _cut(path, summaries) is None:
         return False
-    return _tokens(path, summaries, window) > window * FULL_PERCENT / 100
+    return _tokens(path, summaries, texts, window) > window * FULL_PERCENT / 100
 
 
-def _tokens(path: Sequence[Message], summaries: Sequence[Summary], window: int) -> float:
+def _tokens(
+    path: Sequence[Message], summaries: Sequence[Summary], texts: Mapping[str, str], window: int
+) -> float:
     """What the path takes: as the last receipt says, and a guess for what has come after it."""
     _, rest = apply_summary(path, summaries)
     known, since = 0, list(rest)
@@ -44,8 +52,8 @@ def _tokens(path: Sequence[Message], summaries: Sequence[Summary], window: int) 
             known = message.receipt.prompt_tokens + message.receipt.completion_tokens
             since = list(rest[place + 1 :])
             since += [replace(message, text="")] if message.tools else []
-    texts = build_messages(since, "", window=window)
-    return known + sum(len(message["content"]) for message in texts) / CHARACTERS_PER_TOKEN
+    told = build_messages(since, "", texts=texts, window=window)
+    return known + sum(len(message["content"]) for message in told) / CHARACTERS_PER_TOKEN
 
 
 async def compact(

@@ -116,6 +116,8 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
     size: int
     """Bytes."""
+    pages: int | None = None
+    """Of a PDF whose text has been read."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):

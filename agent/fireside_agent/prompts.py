@@ -30,6 +30,9 @@ CHARACTERS_PER_TOKEN = 3
 NEWEST_SHARE, OLDER_SHARE = 0.4, 0.06
 """Of the window, for the results of one answer."""
 
+ATTACHED_SHARE = 0.6
+"""Of the window, for the texts of all attached files."""
+
 FEWEST_CHARACTERS = 500
 
 TOUCHED = ("running", "done", "failed", "aborted")
@@ -71,10 +74,12 @@ def build_messages(
 
     Args:
         texts: of attachments, by hash.
-        window: tokens that the model holds; results that would fill it are cut, older ones shorter.
+        window: tokens that the model holds; attached texts and results that would fill it are cut, older
+            results shorter.
     """
     newest = path[-1].id if path else ""
     summary, rest = apply_summary(path, summaries)
+    texts = _fitted(rest, texts, window)
     if summary is not None:
         system = f"{system}\n\n{SUMMARY_HEADING}\n\n{summary.text}"
     messages: list[ChatMessage] = [{"role": "system", "content": system}]
@@ -86,6 +91,21 @@ def build_messages(
             _add_answer(messages, message, _room(window, newest=message.id == newest))
         latest = message.text
     return messages
+
+
+def _fitted(path: Iterable[Message], texts: Mapping[str, str], window: int | None) -> Mapping[str, str]:
+    """The texts of the files on a path, the longest cut so that they fit together."""
+    if window is None:
+        return texts
+    hashes = {attachment.sha256 for message in path for attachment in message.attachments}
+    left = int(window * CHARACTERS_PER_TOKEN * ATTACHED_SHARE)
+    fitted: dict[str, str] = {}
+    found = sorted(((texts.get(sha256, ""), sha256) for sha256 in hashes), key=lambda pair: len(pair[0]))
+    for place, (text, sha256) in enumerate(found):
+        room = max(FEWEST_CHARACTERS, left // (len(found) - place))
+        fitted[sha256] = _shortened(text, room)
+        left -= min(len(text), room)
+    return fitted
 
 
 def prompt_text(message: Message, texts: Mapping[str, str]) -> str:

@@ -169,14 +169,14 @@ class Turn:
     async def _question(self, answer: RunningAnswer) -> Question:
         conversation, services = self._conversation, self._services
         path = conversation.transcript.path_to(answer.message.parent_id)
-        if is_nearly_full(path, conversation.facts.summaries, self._window):
+        hashes = [attachment.sha256 for message in path for attachment in message.attachments]
+        texts = await services.attachments.texts(hashes) if hashes else {}
+        if is_nearly_full(path, conversation.facts.summaries, texts, self._window):
             await compact(conversation, services, path, self._window)
         settings = conversation.facts.settings
         names = [spec.name for spec in self._specs]
         answer.instructions = in_force(await services.instructions(), settings.instructions)
         system = system_prompt(answer.instructions, services.toolbox.hints(names), services.own_model())
-        hashes = [attachment.sha256 for message in path for attachment in message.attachments]
-        texts = await services.attachments.texts(hashes) if hashes else {}
         messages = build_messages(path, system, conversation.facts.summaries, texts, self._window)
         if services.traces:
             fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]

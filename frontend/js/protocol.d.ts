@@ -481,6 +481,8 @@ export interface Attachment {
   media_type: string;
   /** Bytes. */
   size: number;
+  /** Of a PDF whose text has been read. */
+  pages: number | null;
 }
 
 /**

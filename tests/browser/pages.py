@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -107,6 +108,25 @@ def ask(page: Page, text: str) -> Locator:
     send(page, text)
     expect_done(answers(page).nth(before))
     return answers(page).nth(before)
+
+
+def drop(page: Page, name: str, content: bytes, media_type: str) -> None:
+    """Drop a file on the form of the message."""
+    form = page.get_by_role("form", name="Message")
+    form.evaluate(_DROP, [name, base64.b64encode(content).decode(), media_type])
+
+
+_DROP = """
+    (form, [name, content, type]) => {
+        const dataTransfer = new DataTransfer();
+        const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
+        dataTransfer.items.add(new File([bytes], name, { type }));
+        const over = new DragEvent("dragover", { dataTransfer, bubbles: true, cancelable: true });
+        form.dispatchEvent(over);
+        if (!over.defaultPrevented) throw new Error("nothing may be dropped here");
+        form.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
+    }
+"""
 
 
 def bash(command: str) -> list[Step]:

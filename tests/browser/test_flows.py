@@ -20,6 +20,7 @@ from browser.pages import (
     ask,
     asked,
     call,
+    drop,
     expect_done,
     expect_true,
     new_chat,
@@ -107,10 +108,9 @@ def test_a_dropped_file_goes_with_the_message_and_what_is_no_text_is_refused(
     # Not `opened`: the browser has its own words for a refused upload.
     with reading(browser) as page:
         new_chat(page, agent)
-        form = page.get_by_role("form", name="Message")
-        form.evaluate(DROP, ["heron.txt", "The heron stands.", "text/plain"])
+        drop(page, "heron.txt", b"The heron stands.", "text/plain")
         expect(page.get_by_test_id("upload")).to_contain_text("17 B")
-        form.evaluate(DROP, ["noise.bin", "\0\0\1\2", "application/octet-stream"])
+        drop(page, "noise.bin", b"\0\0\1\2", "application/octet-stream")
         bad = page.get_by_test_id("upload").filter(has_text="noise.bin")
         expect(bad).to_have_class(re.compile("file--bad"))
         expect(bad.get_by_role("status")).to_contain_text("text")
@@ -120,18 +120,6 @@ def test_a_dropped_file_goes_with_the_message_and_what_is_no_text_is_refused(
         expect_done(answers(page).first)
         expect(asked(page).first.get_by_role("link", name=re.compile("heron.txt"))).to_be_visible()
     assert "The heron stands." in str(scripted.upstream.requests[-1]["messages"])
-
-
-DROP = """
-    (form, [name, text, type]) => {
-        const dataTransfer = new DataTransfer();
-        dataTransfer.items.add(new File([text], name, { type }));
-        const over = new DragEvent("dragover", { dataTransfer, bubbles: true, cancelable: true });
-        form.dispatchEvent(over);
-        if (!over.defaultPrevented) throw new Error("nothing may be dropped here");
-        form.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
-    }
-"""
 
 
 def test_chats_are_grouped_by_time_with_the_pinned_ones_first(
@@ -174,9 +162,7 @@ def test_one_search_finds_files_and_the_memory_too(agent: Server, scripted: Scri
     agent.put("/api/memory/article?name=Coast/Pipit", {"text": "A bird on rocks.\n", "before_hash": ""})
     scripted.answer([reasoning_chunk("Hm."), "Noted."])
     new_chat(page, agent)
-    page.get_by_role("form", name="Message").evaluate(
-        DROP, ["dunlin.txt", "The dunlin probes.", "text/plain"]
-    )
+    drop(page, "dunlin.txt", b"The dunlin probes.", "text/plain")
     expect(page.get_by_test_id("upload")).to_contain_text("18 B")
     ask(page, "Keep this")
     page.get_by_role("button", name="New chat").first.click()

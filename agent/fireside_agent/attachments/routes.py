@@ -19,6 +19,8 @@ from fireside_agent.attachments.uploads import read_uploads
 SANDBOX = "default-src 'none'; sandbox"
 """A file that is opened by itself runs nothing and loads nothing, and has no part in our origin."""
 
+NO_TEXT = "There is no text in this file."
+
 
 def create_blueprint(store: AttachmentStore) -> Blueprint:
     """The routes of the attachments in `store`."""
@@ -52,12 +54,33 @@ def create_blueprint(store: AttachmentStore) -> Blueprint:
         fallback = sha256[:12] + (mimetypes.guess_extension(media_type) or "")
         name = clean_name(request.args.get("name", ""), fallback)
         response.headers["Content-Disposition"] = disposition(kind, name)
-        response.headers["Content-Security-Policy"] = SANDBOX
-        response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "private, max-age=31536000, immutable"
-        return response
+        return _sandboxed(response)
+
+    @blueprint.get("/api/attachments/<sha256>/text")
+    async def text(sha256: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        found = (await store.texts([sha256])).get(sha256)
+        if not found:
+            raise _unknown(sha256) if found is None else RefusedError(404, "no_text", NO_TEXT, "sha256")
+        response = Response(found, content_type="text/plain; charset=utf-8")
+        response.headers["Content-Disposition"] = disposition("inline", f"{sha256[:12]}.txt")
+        response.headers["Cache-Control"] = "private, no-cache"
+        return _sandboxed(response)
+
+    @blueprint.get("/api/attachments/<sha256>/reading")
+    async def reading(sha256: str) -> Response:  # pyright: ignore[reportUnusedFunction]
+        found = await store.reading(sha256)
+        if found is None:
+            raise _unknown(sha256)
+        return json_answer(found)
 
     return blueprint
+
+
+def _sandboxed(response: Response) -> Response:
+    response.headers["Content-Security-Policy"] = SANDBOX
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def _unknown(sha256: str) -> RefusedError:

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from fireside_agent.attachments.names import clean_name
-from fireside_agent.attachments.text import inspect
+from fireside_agent.attachments.readings import PdfReadings, Reading
+from fireside_agent.attachments.text import PDF, inspect
 from fireside_agent.errors import StorageError
 from fireside_agent.files import write_whole
 from fireside_agent.messages import Attachment
@@ -67,10 +70,13 @@ class AttachmentStore:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
+        self._readings = PdfReadings(database, self.read)
         self._lock = asyncio.Lock()  # what is being added must not be collected before it has its row
 
     async def add(self, data: bytes, name: str, media_type: str = "") -> Attachment:
         """Keep a file that a message may refer to within the hour. The same content is kept once.
+
+        A PDF is there before its text, see `reading`.
 
         Raises:
             UnsupportedFileError: it cannot be attached.
@@ -78,13 +84,9 @@ class AttachmentStore:
         """
         checked = await asyncio.to_thread(check_file, data, name, media_type)
         await self.keep([checked], lambda connection: None)
+        await self._readings.begin(checked.attachment.sha256)
         (attachment,) = await self.describe([checked.attachment.sha256])
-        return Attachment(
-            sha256=attachment.sha256,
-            name=checked.attachment.name,
-            media_type=attachment.media_type,
-            size=attachment.size,
-        )
+        return replace(attachment, name=checked.attachment.name)
 
     async def keep(self, files: Sequence[CheckedFile], work: Work[T]) -> T:
         """Store files, and do `work` in the same transaction as their rows.
@@ -97,7 +99,9 @@ class AttachmentStore:
             now = time.time()
             connection.executemany(
                 "INSERT INTO attachments (sha256, media_type, size, text, created_at) VALUES (?, ?, ?, ?, ?)"
-                " ON CONFLICT (sha256) DO UPDATE SET created_at = excluded.created_at",
+                # A PDF that could not be read gets another try.
+                " ON CONFLICT (sha256)"
+                " DO UPDATE SET created_at = excluded.created_at, pages = nullif(pages, 0)",
                 [
                     (f.attachment.sha256, f.attachment.media_type, f.attachment.size, f.text, now)
                     for f in files
@@ -107,7 +111,9 @@ class AttachmentStore:
 
         async with self._lock:
             await asyncio.to_thread(self._place_all, files)
-            return await self._database.write(insert)
+            kept = await self._database.write(insert)
+        self._readings.look_again()
+        return kept
 
     async def find(self, hashes: Iterable[str]) -> list[Attachment]:
         """Those that are there, in the order given, once each, without names; they stay for another hour."""
@@ -128,13 +134,41 @@ class AttachmentStore:
         return await self._database.read(lambda connection: _rows(connection, wanted))
 
     async def texts(self, hashes: Iterable[str]) -> dict[str, str]:
-        """The text of each, for the model; "" for what has none. Raises StorageError."""
+        """The text of each, for the model; "" for what has none. Waits for PDFs. Raises StorageError."""
         wanted = list(dict.fromkeys(hashes))
+        await self._readings.finish(wanted)
         marks = ", ".join("?" * len(wanted))
         query = f"SELECT sha256, text FROM attachments WHERE sha256 IN ({marks})"
         return await self._database.read(
             lambda connection: dict(map(tuple, connection.execute(query, wanted)))
         )
+
+    async def reading(self, sha256: str) -> Reading | None:
+        """How far the text of a file is known; a PDF that nobody has read yet is begun. None: no such file.
+
+        Raises:
+            StorageError: the text could not be stored.
+        """
+        if (going := self._readings.state(sha256)) is not None:
+            return going
+        query = "SELECT media_type, pages, text FROM attachments WHERE sha256 = ?"
+        row = await self._database.read(lambda connection: connection.execute(query, [sha256]).fetchone())
+        if row is None or not await asyncio.to_thread(self.path(sha256).is_file):
+            return None
+        if row["media_type"] != PDF or row["pages"]:
+            return Reading(state="read", read=row["pages"] or 0, pages=row["pages"])
+        if row["pages"] == 0:
+            return Reading(state="failed", error=row["text"])
+        await self._readings.begin(sha256)
+        return self._readings.state(sha256) or Reading(state="reading")
+
+    async def read_pdfs(self) -> None:
+        """Read the texts of PDFs that were attached earlier or imported. Goes on for ever."""
+        await self._readings.read_all()
+
+    async def close(self) -> None:
+        """End what reads PDFs."""
+        await self._readings.close()
 
     def path(self, sha256: str) -> Path:
         """Where the file is, if it is there.
@@ -212,8 +246,9 @@ def _rows(connection: sqlite3.Connection, hashes: Sequence[str]) -> list[Attachm
     found: list[Attachment] = []
     for sha256 in hashes:
         row = connection.execute(
-            "SELECT media_type, size FROM attachments WHERE sha256 = ?", [sha256]
+            "SELECT media_type, size, pages FROM attachments WHERE sha256 = ?", [sha256]
         ).fetchone()
         if row is not None:
-            found.append(Attachment(sha256=sha256, name="", media_type=row["media_type"], size=row["size"]))
+            kind, size, pages = row
+            found.append(Attachment(sha256=sha256, name="", media_type=kind, size=size, pages=pages or None))
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from fireside_agent.errors import AgentError
+from fireside_agent.pdf.reading import SIGNATURE
 
 MAX_SIDE_PIXELS = 16_384
 MAX_PIXELS = 64_000_000
@@ -44,7 +45,7 @@ class Content:
     """What a file turned out to be.
 
     Attributes:
-        text: what can be searched for; empty for images and PDFs.
+        text: what can be searched for; empty for images, and for PDFs, whose text is read later.
     """
 
     media_type: str
@@ -61,7 +62,7 @@ def inspect(data: bytes, name: str, declared: str = "") -> Content:
     if image is not None:
         _check_dimensions(name, image, data)
         return Content(image, "")
-    if data.startswith(b"%PDF-"):
+    if data.startswith(SIGNATURE):
         return Content(PDF, "")
     text = _decoded(data)
     if text is None:

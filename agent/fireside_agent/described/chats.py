@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from fireside_agent.attachments.readings import Reading
 from fireside_agent.described.route import Parameter, Route
 from fireside_agent.export.exporting import Format
 from fireside_agent.export.importing import Outcome
@@ -88,6 +89,25 @@ ROUTES = (
         None,
         (Parameter("sha256", "Of its content."), Parameter("name", "That the file gets when it is saved.")),
         answer_types=("*/*",),
+        errors=(404, 503),
+    ),
+    Route(
+        "GET",
+        "/api/attachments/{sha256}/text",
+        _FILES,
+        "The text of an attached file; of a PDF with a mark before each page",
+        None,
+        (Parameter("sha256", "Of its content."),),
+        answer_types=("text/plain",),
+        errors=(404, 503),
+    ),
+    Route(
+        "GET",
+        "/api/attachments/{sha256}/reading",
+        _FILES,
+        "How far the text of an attached PDF has been read",
+        Reading,
+        (Parameter("sha256", "Of its content."),),
         errors=(404, 503),
     ),
 )

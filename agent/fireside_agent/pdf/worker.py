@@ -2,6 +2,7 @@
 
 import io
 import logging
+import os
 import re
 import resource
 import signal
@@ -31,6 +32,7 @@ def main() -> None:
     limits = msgspec.json.decode(sys.stdin.buffer.readline(), type=Limits)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(int(limits.seconds) + ALARM_SECONDS)
+    os.nice(5)  # answers come first
     logging.disable()  # pypdf tells of every oddity, and hostile documents have thousands
     with suppress(ValueError, OSError):  # not every system can
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))

@@ -135,7 +135,12 @@ def m003_search(tables: "Tables") -> None:
     create_index(tables)
 
 
-STEPS: Sequence[Step] = (m001_sessions_and_messages, m002_turns_with_tools, m003_search)
+def m004_texts_of_pdfs(tables: "Tables") -> None:
+    """Pages of an attached PDF whose text has been read; 0: it cannot be read; null: it was not tried."""
+    tables.conn.execute("ALTER TABLE attachments ADD COLUMN pages INTEGER")
+
+
+STEPS: Sequence[Step] = (m001_sessions_and_messages, m002_turns_with_tools, m003_search, m004_texts_of_pdfs)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, steps: Sequence[Step] = STEPS) -> None:

@@ -3,6 +3,10 @@
 
 import { signal } from "../lib.js";
 import { askRoute, reasonOf } from "../net/answers.js";
+import { isPdf } from "../text/file_words.js";
+
+/** Between two looks at how far a PDF has been read. */
+const LOOK_MS = 300;
 
 /**
  * A file that is to go with the next message of a chat.
@@ -12,8 +16,15 @@ import { askRoute, reasonOf } from "../net/answers.js";
  * @property {string | null} chat
  * @property {string} name
  * @property {number} size
- * @property {Attachment | null} attachment  null until Fireside has it
+ * @property {Attachment | null} attachment  null until Fireside has it, and has read it
+ * @property {Reading | null} reading  of a PDF, while its text is read
  * @property {string} error
+ */
+
+/**
+ * How far a PDF has been read.
+ *
+ * @typedef {{state: "reading" | "read" | "failed", read: number, pages: number | null, error: string}} Reading
  */
 
 /** Files on their way to Fireside. They are sent with a message by their hash. */
@@ -58,14 +69,34 @@ export class Attaching {
    */
   async #upload(chat, file) {
     const key = (this.#keys += 1);
-    const upload = { key, chat, name: file.name, size: file.size, attachment: null, error: "" };
+    const upload = { key, chat, name: file.name, size: file.size, attachment: null, reading: null, error: "" };
     this.uploads.value = [...this.uploads.peek(), upload];
     const body = new FormData();
     body.append("file", file);
     try {
-      this.#change(key, { attachment: await askRoute("/api/attachments", { method: "POST", body }) });
+      const attachment = await askRoute("/api/attachments", { method: "POST", body });
+      const pages = isPdf(attachment) ? await this.#read(key, attachment.sha256) : null;
+      this.#change(key, { attachment: { ...attachment, pages } });
     } catch (error) {
       this.#change(key, { error: reasonOf(error) });
+    }
+  }
+
+  /**
+   * Wait until a PDF has been read, or taken off the list.
+   *
+   * @param {number} key
+   * @param {string} sha256
+   * @returns {Promise<number | null>} its pages
+   */
+  async #read(key, sha256) {
+    for (;;) {
+      /** @type {Reading} */
+      const reading = await askRoute(`/api/attachments/${sha256}/reading`);
+      if (reading.state === "failed") this.#change(key, { error: reading.error });
+      if (reading.state !== "reading" || !this.uploads.peek().some((upload) => upload.key === key)) return reading.pages;
+      this.#change(key, { reading });
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }
 

@@ -1,7 +1,7 @@
 /** @import { Attachment } from "../protocol.d.ts" */
 
 import { html } from "../lib.js";
-import { bytes } from "../text/format.js";
+import { isPdf, sizeOf } from "../text/file_words.js";
 import { Icon } from "./icons.js";
 
 /** The files that came with a message. @param {{attachments: readonly Attachment[]}} props */
@@ -10,12 +10,16 @@ export function AttachmentList({ attachments }) {
   return html`<ul class="files" aria-label="Attached files">
     ${attachments.map(
       (file) => html`<li key=${file.sha256}>
-        <a class="file" href=${hrefOf(file)} target="_blank" rel="noopener">
+        <a class="file" href=${isPdf(file) ? textOf(file) : hrefOf(file)} target="_blank" rel="noopener">
           ${file.media_type.startsWith("image/")
             ? html`<img src=${hrefOf(file)} alt="" loading="lazy" />`
             : html`<${Icon} name="file" />`}
-          <span class="file__name" dir="auto">${file.name}</span><span class="file__size">${bytes(file.size)}</span>
+          <span class="file__name" dir="auto">${file.name}</span><span class="file__size">${sizeOf(file)}</span>
         </a>
+        ${isPdf(file) &&
+        html`<a class="action" href=${hrefOf(file)} aria-label=${`Download ${file.name}`} title="Download the PDF">
+          <${Icon} name="download" />
+        </a>`}
       </li>`,
     )}
   </ul>`;
@@ -23,3 +27,6 @@ export function AttachmentList({ attachments }) {
 
 /** @param {Attachment} file */
 const hrefOf = ({ sha256, name }) => `/api/attachments/${sha256}?name=${encodeURIComponent(name)}`;
+
+/** What the model reads of it. @param {Attachment} file */
+const textOf = ({ sha256 }) => `/api/attachments/${sha256}/text`;

@@ -28,7 +28,7 @@ export function Composer() {
       return void command();
     }
     const attachments = attaching.take(id);
-    if (!attachments) return notices.add("A file is still on its way to Fireside. Send again in a moment.");
+    if (!attachments) return notices.add("A file is still on its way to Fireside, or being read. Send again in a moment.");
     const steers = steer.peek() && session.running.peek() !== null;
     if (!text.trim() && attachments.length === 0) return;
     client.ask(text, { ...(attachments.length && { attachments }), ...(steers && { steer: true }) });

@@ -1,5 +1,5 @@
 import { html } from "../lib.js";
-import { bytes } from "../text/format.js";
+import { readingWords, sizeOf } from "../text/file_words.js";
 import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
 
@@ -10,14 +10,16 @@ export function UploadList() {
   if (uploads.length === 0) return null;
   return html`<ul class="files files--going" aria-label="Files to be sent">
     ${uploads.map(
-      ({ key, name, size, attachment, error }) => html`<li
+      ({ key, name, attachment, reading, error }) => html`<li
         key=${key}
         class=${`file ${error ? "file--bad" : ""}`}
         data-testid="upload"
       >
         <${Icon} name=${error ? "warning" : "file"} />
         <span class="file__name" dir="auto">${name}</span>
-        <span class="file__size" role="status">${error || (attachment ? bytes(size) : "Uploading…")}</span>
+        <span class="file__size" role="status"
+          >${error || (attachment ? sizeOf(attachment) : reading ? readingWords(reading) : "Uploading…")}</span
+        >
         <button type="button" class="tool" aria-label=${`Remove file: ${name}`} onClick=${() => attaching.remove(key)}>
           <${Icon} name="close" />
         </button>

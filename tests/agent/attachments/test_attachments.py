@@ -15,50 +15,16 @@ from typing import Any
 
 import httpx
 import pytest
-from quart import Quart
 
 from agent.attachments.test_text import png
-from agent.scripted import serving
 from fireside_agent.attachments.names import clean_name
-from fireside_agent.attachments.routes import create_blueprint
 from fireside_agent.attachments.store import KEPT_SECONDS, MAX_BYTES, AttachmentStore
 from fireside_agent.errors import StorageError
 from fireside_agent.messages import Attachment, Message
 from fireside_agent.store.database import Database
-from fireside_agent.store.migrations import migrate
 from fireside_agent.store.sessions import SessionStore
 
 LONG_AGO = time.time() - 2 * KEPT_SECONDS
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = Database(tmp_path / "fireside.db")
-    await opened.open(migrate)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "attachments"
-
-
-@pytest.fixture
-def store(database: Database, folder: Path) -> AttachmentStore:
-    return AttachmentStore(database, folder)
-
-
-@pytest.fixture
-async def http(store: AttachmentStore) -> AsyncIterator[httpx.AsyncClient]:
-    app = Quart("test")
-    app.config["MAX_CONTENT_LENGTH"] = 64 * 1024 * 1024
-    app.register_blueprint(create_blueprint(store))
-    async with (
-        serving(app) as port,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client,
-    ):
-        yield client
 
 
 def files(folder: Path) -> list[str]:

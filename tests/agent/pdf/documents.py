@@ -63,9 +63,9 @@ def bomb() -> bytes:
     )
 
 
-def endless() -> bytes:
+def endless(operators: int = 4_000_000) -> bytes:
     """Two pages; the second one has more to show than anybody waits for."""
-    many = b"BT /F1 12 Tf " + b"(a) Tj 1 0 Td " * 4_000_000 + b"ET"
+    many = b"BT /F1 12 Tf " + b"(a) Tj 1 0 Td " * operators + b"ET"
     return written(
         [zlib.compress((SHOWN % "the first page").encode()), zlib.compress(many)], "/Filter /FlateDecode"
     )

@@ -82,7 +82,7 @@ def test_random_writes_leave_the_index_as_if_made_anew(stock: Stock, seed: int) 
             case _:
                 sha256 = f"f{rng.randrange(4)}"
                 stock.db.execute(
-                    "INSERT INTO attachments VALUES (?, '', 1, ?, 1)"
+                    "INSERT INTO attachments VALUES (?, '', 1, ?, 1, NULL)"
                     " ON CONFLICT (sha256) DO UPDATE SET text = excluded.text",
                     [sha256, text()],
                 )
