@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import BinaryIO
 
 import msgspec
 from pypdf import PdfReader
@@ -36,14 +37,14 @@ def main() -> None:
     logging.disable()  # pypdf tells of every oddity, and hostile documents have thousands
     with suppress(ValueError, OSError):  # not every system can
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
-    for frame in _frames(sys.stdin.buffer.read(), limits):
+    for frame in _frames(sys.stdin.buffer, limits):
         sys.stdout.buffer.write(msgspec.json.encode(frame) + b"\n")
         sys.stdout.buffer.flush()
 
 
-def _frames(data: bytes, limits: Limits) -> Iterator[Frame]:
+def _frames(document: BinaryIO, limits: Limits) -> Iterator[Frame]:
     try:
-        reader = PdfReader(io.BytesIO(data))  # which tries the empty password by itself
+        reader = PdfReader(io.BytesIO(document.read()))  # which tries the empty password by itself
         pages = len(reader.pages)
         if not pages:
             raise ValueError("no pages")

@@ -17,7 +17,7 @@ export function AttachmentList({ attachments }) {
           <span class="file__name" dir="auto">${file.name}</span><span class="file__size">${sizeOf(file)}</span>
         </a>
         ${isPdf(file) &&
-        html`<a class="action" href=${hrefOf(file)} aria-label=${`Download ${file.name}`} title="Download the PDF">
+        html`<a class="action action--icon" href=${hrefOf(file)} aria-label=${`Download ${file.name}`} title="Download the PDF">
           <${Icon} name="download" />
         </a>`}
       </li>`,

@@ -109,7 +109,7 @@ async def test_a_pdf_that_could_not_be_read_gets_another_try(
 async def test_progress_is_told_and_closing_ends_the_reading(
     http: httpx.AsyncClient, store: AttachmentStore, database: Database
 ) -> None:
-    sent = await upload(http, endless())
+    sent = await upload(http, endless(1))
     going: dict[str, Any] = {}
     async with asyncio.timeout(10):
         while going.get("read") != 1:

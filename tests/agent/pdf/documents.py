@@ -63,9 +63,8 @@ def bomb() -> bytes:
     )
 
 
-def endless(operators: int = 4_000_000) -> bytes:
-    """Two pages; the second one has more to show than anybody waits for."""
-    many = b"BT /F1 12 Tf " + b"(a) Tj 1 0 Td " * operators + b"ET"
-    return written(
-        [zlib.compress((SHOWN % "the first page").encode()), zlib.compress(many)], "/Filter /FlateDecode"
-    )
+def endless(times: int = 500) -> bytes:
+    """A page that is soon read and one that takes seconds, in turn, so many times."""
+    many = b"BT /F1 12 Tf " + b"(a) Tj 1 0 Td " * 1_000_000 + b"ET"
+    contents = [zlib.compress((SHOWN % "the first page").encode()), zlib.compress(many)]
+    return written(contents, "/Filter /FlateDecode", times)

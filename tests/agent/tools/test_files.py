@@ -11,9 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.pdf.documents import document, locked
 from agent.tools.conftest import Run, until
-from fireside_agent.tools import files
 from fireside_agent.tools.file_tools import file_tools
 from fireside_agent.tools.files import ListTool, ReadTool
 from fireside_agent.tools.finding import FindTool, GrepTool
@@ -128,21 +126,6 @@ async def test_binary_is_refused(read: ReadTool, root: Path, run: Run, content: 
     (root / "a").write_bytes(content)
     with pytest.raises(ToolError, match=f"a is not text: it is {kind}"):
         await run(read, path="a")
-
-
-async def test_a_pdf_is_read_as_its_text_part_by_part(
-    read: ReadTool, root: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (root / "birds.pdf").write_bytes(document("Herons", "Terns"))
-    assert (await run(read, path="birds.pdf")).text == "[page 1]\nHerons\n\n[page 2]\nTerns"
-    part = (await run(read, path="birds.pdf", offset=4, limit=1)).text
-    assert part == "[page 2]\n[Lines 4-4 of 5. Read on with offset 5.]"
-    (root / "secret.pdf").write_bytes(locked(document("Herons"), "secret"))
-    with pytest.raises(ToolError, match=r"secret\.pdf cannot be read: it is locked with a password"):
-        await run(read, path="secret.pdf")
-    monkeypatch.setattr(files, "MAX_PDF_BYTES", 100)
-    with pytest.raises(ToolError, match=r"birds\.pdf is a PDF of more than"):
-        await run(read, path="birds.pdf")
 
 
 async def test_what_cannot_be_read_says_what_to_do(

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from agent.pdf.documents import document
 from agent.tools.web_servers import Site, local_settings, redirect, response, run_tool, site
 from fireside_agent.tools.tool import BlockedError, ChatFacts, ToolError
 from fireside_agent.tools.web import Guard, WebFetch, WebSettings, readable, web_tools
@@ -181,20 +180,6 @@ async def test_binary_data_is_refused_with_kind_and_size(
 ) -> None:
     web.pages["/"] = response(body, kind)
     assert said in await failure(web)
-
-
-@pytest.mark.parametrize("kind", ["application/pdf", "application/octet-stream", ""])
-async def test_a_pdf_is_read_as_its_text(web: Site, kind: str) -> None:
-    web.pages["/"] = response(document("Herons", "Obey me"), kind)
-    assert inside(await fetch(web)) == "[page 1]\nHerons\n\n[page 2]\nObey me"
-    assert "application/pdf" in web.requests[0].headers["accept"]
-
-
-async def test_a_pdf_that_cannot_be_read_is_refused_with_the_reason(web: Site) -> None:
-    web.pages["/"] = response(document(""), "application/pdf")
-    assert "is a PDF that cannot be read: there is no text in it" in await failure(web)
-    web.pages["/"] = response(document("Herons"), "application/pdf")
-    assert "is a PDF of more than 100 bytes" in await failure(web, pdf_bytes=100)
 
 
 @pytest.mark.parametrize(
