@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,14 +72,13 @@ class PdfReadings:
         for unread in await self._database.read(lambda connection: _unread(connection, [sha256])):
             self._job(unread)
 
-    async def finish(self, hashes: Iterable[str]) -> None:
+    async def finish(self, hashes: Sequence[str]) -> None:
         """Wait until those of the files that are PDFs have been read.
 
         Raises:
             StorageError: a text could not be stored.
         """
-        wanted = list(hashes)
-        unread = await self._database.read(lambda connection: _unread(connection, wanted))
+        unread = await self._database.read(lambda connection: _unread(connection, hashes))
         tasks = [self._job(sha256).task for sha256 in unread]
         if tasks:
             await asyncio.wait(tasks)
@@ -138,10 +137,14 @@ class PdfReadings:
         )
 
 
-def _unread(connection: sqlite3.Connection, hashes: Iterable[str] | None = None) -> list[str]:
+def _unread(connection: sqlite3.Connection, hashes: Sequence[str] | None = None) -> list[str]:
+    """The PDFs, of these or of all, that nobody has tried to read; the newest first."""
+    among, values = "", [PDF]
+    if hashes is not None:
+        among, values = f"sha256 IN ({', '.join('?' * len(hashes))}) AND", [*hashes, PDF]
     rows = connection.execute(
-        "SELECT sha256 FROM attachments WHERE media_type = ? AND pages IS NULL ORDER BY created_at DESC",
-        [PDF],
+        f"SELECT sha256 FROM attachments WHERE {among} media_type = ? AND pages IS NULL"
+        " ORDER BY created_at DESC",
+        values,
     )
-    found = [row[0] for row in rows]
-    return found if hashes is None else [sha256 for sha256 in dict.fromkeys(hashes) if sha256 in found]
+    return [row[0] for row in rows]
