@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,17 +27,15 @@ from fireside_agent.search.searcher import Searcher
 from fireside_agent.services import MAX_STEPS, Services
 from fireside_agent.store.database import Database
 from fireside_agent.store.migrations import migrate
-from fireside_agent.store.sessions import UNDO_DAYS, SessionStore
+from fireside_agent.store.sessions import SessionStore
 from fireside_agent.tools.tool import Tool
 from fireside_agent.tools.web.settings import WebSettings
+from fireside_agent.trash.trash import Holders, Trash
 
 logger = logging.getLogger(__name__)
 
 ANNOUNCE_SECONDS = 0.1
 """Changes of the list of chats within this time are announced together."""
-
-COLLECT_SECONDS = 3600.0
-"""Between two looks for attached files that no message refers to any more."""
 
 FAREWELL_SECONDS = 1.0
 """How long a closing agent waits for its sockets to take what is still theirs."""
@@ -121,6 +118,7 @@ class Agent:
             titles=config.titles,
         )
         self.hub = Hub(self.services, config.epoch)
+        self.trash = Trash(self._database, self._holders(config.database), self._list_changed.set)
         self._readiness = Readiness(self._provider, self._announce_ready)
         self._connections: set[Connection] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -133,7 +131,6 @@ class Agent:
             await self._database.open(migrate)
             await asyncio.to_thread(self._make_folders)
             await self._store.interrupt_unfinished()
-            await self._store.purge(time.time() - UNDO_DAYS * 86_400)
             await self.parts.book.load()
         except BaseException:
             await self.close()
@@ -145,9 +142,21 @@ class Agent:
             self._announce_changes(),
             self._settle_in(),
             self._read_pdfs(),
+            self.trash.tidy_up(),
         )
         self._tasks = [asyncio.create_task(coroutine) for coroutine in work]
         self._started.set()
+
+    def _holders(self, database: Path) -> Holders:
+        parts = self.parts
+        return Holders(
+            database=database,
+            attachments=self.attachments,
+            journal=parts.toolbox.journal,
+            proposals=parts.proposals,
+            book=parts.book,
+            copies_in_use=lambda: self.hub.copies_in_use,
+        )
 
     def _make_folders(self) -> None:
         try:
@@ -160,18 +169,12 @@ class Agent:
             logger.warning("the skills are not on the disk to be looked at: %s", error)
 
     async def _settle_in(self) -> None:
-        """What need not be waited for, and what comes again every hour."""
+        """What need not be waited for."""
         await self.parts.servers.start()
         try:
             await self.hub.resume_asking()
         except StorageError as error:
             logger.warning("chats that wait for a decision are not taken up: %s", error)
-        while True:
-            try:
-                await self.attachments.collect()
-            except StorageError as error:
-                logger.warning("files that nothing refers to are not removed: %s", error)
-            await asyncio.sleep(COLLECT_SECONDS)
 
     async def _read_pdfs(self) -> None:
         try:
@@ -226,7 +229,8 @@ class Agent:
 
     async def list_sessions(self) -> str:
         """The `sessions` frame as of now. Raises StorageError."""
-        return encode(Sessions(sessions=await self._store.list(self.hub.running)))
+        rows = await self._store.list(self.hub.running)
+        return encode(Sessions(sessions=rows, deleted=await self.trash.count()))
 
     async def delete_session(self, session_id: str) -> None:
         """Delete the session and tell everybody. Raises FrameRefusedError or StorageError."""

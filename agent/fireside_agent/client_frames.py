@@ -155,13 +155,13 @@ class ListSessions(msgspec.Struct, frozen=True, tag="list_sessions", kw_only=Tru
 
 
 class DeleteSession(msgspec.Struct, frozen=True, tag="delete_session", kw_only=True):
-    """Delete a session and its messages; a running turn is stopped first. `restore_session` takes it back."""
+    """Delete a session; a running turn is stopped first. `restore_session` takes it back."""
 
     id: str
 
 
 class RestoreSession(msgspec.Struct, frozen=True, tag="restore_session", kw_only=True):
-    """Take back a deletion; possible for 30 days."""
+    """Take back a deletion; possible for 30 days, unless it was deleted for good."""
 
     id: str
 

@@ -10,7 +10,7 @@ from fireside_agent.conversation import Conversation, Facts
 from fireside_agent.errors import AgentError, DatabaseClosedError, FrameRefusedError, StorageError
 from fireside_agent.messages import Message, SessionSettings
 from fireside_agent.services import Services, new_id
-from fireside_agent.session import LiveSession, check_session_settings, unknown_session
+from fireside_agent.session import LiveSession, check_session_settings, not_deleted, unknown_session
 from fireside_agent.settling import goes_on, settled
 from fireside_agent.store.sessions import FALLBACK_TITLE, StoredSession
 from fireside_agent.store.unstored import unstored_sessions
@@ -54,6 +54,18 @@ class Hub:
         check_session_settings(settings)
         facts = Facts(FALLBACK_TITLE, settings=settings, temporary=temporary)
         return self._admit(new_id(), Transcript(), facts)
+
+    @property
+    def copies_in_use(self) -> set[str]:
+        """Hashes of the journal that messages in memory refer to; a temporary chat's are nowhere else."""
+        changes = (
+            change
+            for session in self._live.values()
+            for message in session.conversation.transcript
+            for call in message.tools
+            for change in call.changes
+        )
+        return {name for change in changes for name in (change.before, change.after) if name is not None}
 
     async def get(self, session_id: str) -> LiveSession:
         """The session, loaded if need be. Raises FrameRefusedError `unknown_session` or StorageError."""
@@ -115,7 +127,8 @@ class Hub:
     async def restore(self, session_id: str) -> None:
         """Take a deletion back. Raises FrameRefusedError or StorageError."""
         if not await self._services.store.restore(session_id):
-            raise unknown_session(session_id)
+            known = session_id in self._live or await self._services.store.load(session_id) is not None
+            raise not_deleted(session_id) if known else unknown_session(session_id)
         self._deleted.discard(session_id)
         self._services.sessions_changed()
 

@@ -53,6 +53,8 @@ class Sessions(msgspec.Struct, frozen=True, tag="sessions", kw_only=True):
     """The list of chats."""
 
     sessions: list[SessionRow]
+    deleted: int = 0
+    """How many deleted ones can be restored; `GET /api/sessions/deleted` lists them."""
 
 
 class Deleted(msgspec.Struct, frozen=True, tag="deleted", kw_only=True):
@@ -66,8 +68,8 @@ class Error(msgspec.Struct, frozen=True, tag="error", kw_only=True):
 
     code: str
     """`invalid_json`, `invalid_frame`, `empty_prompt`, `prompt_too_long`, `unknown_session`,
-    `unknown_message`, `unknown_call`, `already_settled`, `unknown_attachment`, `not_possible`,
-    `too_many_frames`, `storage_failed`."""
+    `not_deleted`, `unknown_message`, `unknown_call`, `already_settled`, `unknown_attachment`,
+    `not_possible`, `too_many_frames`, `storage_failed`."""
     message: str
     session_id: str | None = None
     client_id: str | None = None

@@ -11,6 +11,7 @@ from fireside_agent.memory import routes as memory
 from fireside_agent.search import routes as search
 from fireside_agent.tools import routes as tools
 from fireside_agent.tools.mcp import routes as mcp
+from fireside_agent.trash import routes as trash
 
 
 def create_blueprints(agent: Agent) -> list[Blueprint]:
@@ -26,4 +27,5 @@ def create_blueprints(agent: Agent) -> list[Blueprint]:
         presets.create_blueprint(agent.presets),
         search.create_blueprint(agent.searcher),
         tools.create_blueprint(parts.toolbox.registry, agent.usual_tools),
+        trash.create_blueprint(agent.trash, agent.hub.restore),
     ]

@@ -39,6 +39,10 @@ def unknown_session(session_id: str) -> FrameRefusedError:
     )
 
 
+def not_deleted(session_id: str) -> FrameRefusedError:
+    return FrameRefusedError("not_deleted", f"The chat {session_id!r} is not among the deleted ones.")
+
+
 class LiveSession:
     """A conversation with the queue of its prompts."""
 

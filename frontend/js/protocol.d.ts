@@ -148,13 +148,13 @@ export interface ListSessions {
   type: "list_sessions";
 }
 
-/** Delete a session and its messages; a running turn is stopped first. `restore_session` takes it back. */
+/** Delete a session; a running turn is stopped first. `restore_session` takes it back. */
 export interface DeleteSession {
   type: "delete_session";
   id: string;
 }
 
-/** Take back a deletion; possible for 30 days. */
+/** Take back a deletion; possible for 30 days, unless it was deleted for good. */
 export interface RestoreSession {
   type: "restore_session";
   id: string;
@@ -186,6 +186,8 @@ export interface Ready {
 export interface Sessions {
   type: "sessions";
   sessions: SessionRow[];
+  /** How many deleted ones can be restored; `GET /api/sessions/deleted` lists them. */
+  deleted: number;
 }
 
 /** A session is gone; whoever showed it shows another one. */
@@ -197,7 +199,7 @@ export interface Deleted {
 /** A frame was not acted upon. Nothing was changed by it. */
 export interface Error {
   type: "error";
-  /** `invalid_json`, `invalid_frame`, `empty_prompt`, `prompt_too_long`, `unknown_session`, `unknown_message`, `unknown_call`, `already_settled`, `unknown_attachment`, `not_possible`, `too_many_frames`, `storage_failed`. */
+  /** `invalid_json`, `invalid_frame`, `empty_prompt`, `prompt_too_long`, `unknown_session`, `not_deleted`, `unknown_message`, `unknown_call`, `already_settled`, `unknown_attachment`, `not_possible`, `too_many_frames`, `storage_failed`. */
   code: string;
   message: string;
   session_id: string | null;

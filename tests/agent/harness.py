@@ -18,7 +18,9 @@ from fireside_agent.agent import Agent, AgentConfig
 from fireside_agent.assembly import AgentFolders
 from fireside_agent.protocol import SessionFrame
 from fireside_agent.provider import Patience
-from fireside_agent.socket import create_blueprint
+from fireside_agent.routes import create_blueprints
+from fireside_agent.store.database import Database
+from fireside_agent.trash.sessions import DeletedSessions
 
 Frame = dict[str, Any]
 
@@ -160,7 +162,8 @@ async def served_agent(
 ) -> AsyncIterator[Served]:
     agent = Agent(agent_config(database, base_url, epoch=epoch, **changes))
     app = Quart(__name__)
-    app.register_blueprint(create_blueprint(agent))
+    for blueprint in create_blueprints(agent):
+        app.register_blueprint(blueprint)
     await agent.start()
     try:
         async with serving(app) as port:
@@ -170,6 +173,14 @@ async def served_agent(
                 await agent.close()
     finally:
         await agent.close()
+
+
+async def purge_all(database: Database) -> None:
+    """Delete for good what is deleted, with all of its rows."""
+    deleted = DeletedSessions(database)
+    ids = await deleted.due(2**40)
+    await deleted.empty(ids)
+    await deleted.drop(ids)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import hashlib
+import json
 import re
 import sqlite3
 import time
@@ -211,6 +212,30 @@ class AttachmentStore:
         async with self._lock:
             known = await self._database.write(forget)
             return await asyncio.to_thread(self._sweep, known, before)
+
+    async def forget(self, hashes: Iterable[str]) -> None:
+        """Remove those of these that no message refers to, however new they are.
+
+        Raises:
+            StorageError: not everything could be removed.
+        """
+        asked = json.dumps(sorted(hashes))
+
+        def forget(connection: sqlite3.Connection) -> list[str]:
+            these = f"sha256 IN (SELECT value FROM json_each(?)) AND sha256 NOT IN ({REFERRED_TO})"
+            rows = connection.execute(f"DELETE FROM attachments WHERE {these} RETURNING sha256", [asked])
+            return [row[0] for row in rows.fetchall()]
+
+        async with self._lock:
+            gone = await self._database.write(forget)
+            await asyncio.to_thread(self._remove, [self.path(sha256) for sha256 in gone])
+
+    def _remove(self, paths: Sequence[Path]) -> None:
+        try:
+            for path in paths:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"An attachment could not be removed: {error}.") from error
 
     def _sweep(self, known: set[str], before: float) -> int:
         removed = 0

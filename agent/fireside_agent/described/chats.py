@@ -10,10 +10,12 @@ from fireside_agent.export.exporting import Format
 from fireside_agent.export.importing import Outcome
 from fireside_agent.messages import Attachment, Role
 from fireside_agent.search.results import DEFAULT_LIMIT, MAX_LIMIT, Answer
+from fireside_agent.trash.routes import DeletedList, Done, Purging, Restoring
 
 _SEARCH = "Search"
 _CHATS = "Chats as files"
 _FILES = "Attachments"
+_DELETED = "Deleted chats"
 
 Flag = Literal["0", "1"]
 
@@ -70,6 +72,32 @@ ROUTES = (
         body=Any,
         body_types=("application/zip", "application/x-zip-compressed", "multipart/form-data"),
         errors=(503,),
+    ),
+    Route(
+        "GET",
+        "/api/sessions/deleted",
+        _DELETED,
+        "Deleted chats that can be restored",
+        DeletedList,
+        errors=(503,),
+    ),
+    Route(
+        "POST",
+        "/api/sessions/deleted/restore",
+        _DELETED,
+        "Restore a deleted chat",
+        Done,
+        body=Restoring,
+        errors=(404, 409, 503),
+    ),
+    Route(
+        "DELETE",
+        "/api/sessions/deleted",
+        _DELETED,
+        "Delete chats for good",
+        Done,
+        body=Purging,
+        errors=(404, 409, 503),
     ),
     Route(
         "POST",

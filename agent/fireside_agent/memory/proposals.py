@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -106,6 +106,23 @@ class Proposals:
             ProposalSettled: there is nothing to undo.
         """
         return await self._vault.exclusive(lambda: self._undo(proposal_id))
+
+    async def forget(self, session_ids: Collection[str]) -> None:
+        """Remove what was proposed in these chats, save what was accepted: that is the memory's.
+
+        Raises:
+            VaultUnusable: not everything could be removed.
+        """
+        if any(each.session_id in session_ids for each in await self.of_status()):
+            await self._vault.exclusive(lambda: self._forget(session_ids))
+
+    def _forget(self, session_ids: Collection[str]) -> None:
+        for proposal in self._list(None):
+            if proposal.session_id in session_ids and proposal.status not in ("accepted", "edited"):
+                try:
+                    (self._folder / f"{proposal.id}.json").unlink(missing_ok=True)
+                except OSError as error:
+                    raise VaultUnusable(f"The proposal {proposal.id} was not removed: {error}.") from error
 
     def _create(
         self,

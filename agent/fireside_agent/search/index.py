@@ -32,6 +32,9 @@ from fireside_agent.search.triggers import (
 if TYPE_CHECKING:
     from sqlite_utils import Database as Tables
 
+MERGED_PAGES = 500
+"""Of an index, in one step: a tenth of a second or two."""
+
 TABLES = (
     """
     CREATE TABLE search_entries (
@@ -111,6 +114,18 @@ def rebuild(connection: sqlite3.Connection) -> None:
         connection.execute(f"INSERT INTO {table} ({table}) VALUES ('delete-all')")
     for statement in index_texts("SELECT id, body FROM search_documents"):
         connection.execute(statement)
+
+
+def merge(connection: sqlite3.Connection, table: str, pages: int) -> bool:
+    """Merge segments of a table until about that many pages are written; False when there is no more to do.
+
+    Args:
+        table: one of `FULL_TEXT`.
+        pages: as FTS5 has it: negative to take up all segments, positive to go on with that.
+    """
+    before = connection.total_changes
+    connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", [pages])
+    return connection.total_changes - before >= 2
 
 
 def check(connection: sqlite3.Connection, *, thorough: bool = False) -> str | None:

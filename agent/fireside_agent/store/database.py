@@ -20,6 +20,8 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 BUSY_SECONDS = 5.0
+LOG_BUSY_SECONDS = 0.5
+"""What is waited for readers of the log, while nothing else can be written."""
 
 EXPLANATIONS = {
     "SQLITE_FULL": "the disk is full; free some space and try again",
@@ -38,6 +40,7 @@ class Database:
 
     def __init__(self, path: Path, busy_seconds: float = BUSY_SECONDS) -> None:
         self._path = path
+        self._busy_seconds = busy_seconds
         self._writer = _Connection(path, "fireside-db-write", busy_seconds)
         self._reader = _Connection(path, "fireside-db-read", busy_seconds)
 
@@ -64,6 +67,13 @@ class Database:
     async def read(self, work: Work[T]) -> T:
         """Run `work` on the reading thread; all its queries see the same state of the file."""
         return await self._reader.run(lambda connection: _in_transaction(connection, work, "BEGIN"))
+
+    async def empty_log(self) -> bool:
+        """Move what the write-ahead log holds into the file and cut it to nothing: it keeps nothing old.
+
+        False: somebody reads from it just now. Raises StorageError.
+        """
+        return await self._writer.run(lambda connection: _empty_log(connection, self._busy_seconds))
 
     async def close(self) -> None:
         """Finish the writes that were asked for and close. May be called again."""
@@ -113,7 +123,7 @@ class _Connection:
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise  # mistakes of ours, not of the disk
         except (sqlite3.DatabaseError, OSError) as error:
-            raise StorageError(f"The database {self._path}: {_explain(error)}.") from error
+            raise StorageError(f"The database {self._path}: {explain(error)}.") from error
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -129,6 +139,7 @@ def _connect(path: Path, busy_seconds: float, *, read_only: bool) -> sqlite3.Con
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         if read_only:
             connection.execute("PRAGMA query_only = ON")
     except BaseException:
@@ -155,7 +166,21 @@ def _in_transaction(connection: sqlite3.Connection, work: Work[T], begin: str) -
     return result
 
 
-def _explain(error: Exception) -> str:
+def _empty_log(connection: sqlite3.Connection, busy_seconds: float) -> bool:
+    _wait_at_most(connection, min(LOG_BUSY_SECONDS, busy_seconds))
+    try:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        _wait_at_most(connection, busy_seconds)
+    return not busy
+
+
+def _wait_at_most(connection: sqlite3.Connection, busy_seconds: float) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {round(busy_seconds * 1000)}")
+
+
+def explain(error: Exception) -> str:
+    """What SQLite or the disk says, with what to do about it where that is known."""
     name = getattr(error, "sqlite_errorname", None) or ""
     for prefix, explanation in EXPLANATIONS.items():
         if name.startswith(prefix):

@@ -187,6 +187,12 @@ def back_up(source: sqlite3.Connection, path: Path, version: str) -> Path:
     finally:
         with suppress(FileNotFoundError):
             partial.unlink()
-    for old in sorted(path.parent.glob(f"{path.name}.backup-*"))[:-BACKUPS_KEPT]:
+    for old in backups_of(path)[:-BACKUPS_KEPT]:
         old.unlink()
     return copy
+
+
+def backups_of(path: Path) -> list[Path]:
+    """The copies of the database at `path`, the oldest first, without journals of theirs."""
+    found = sorted(path.parent.glob(f"{path.name}.backup-*"))
+    return [copy for copy in found if not copy.name.endswith(("-journal", "-wal", "-shm"))]

@@ -267,20 +267,7 @@ class SessionStore:
 
     async def restore(self, session_id: str) -> bool:
         """Take a deletion back; False when there is nothing to take back."""
-        return await self._update(session_id, "deleted_at = NULL", where="deleted_at IS NOT NULL")
-
-    async def purge(self, older_than: float) -> int:
-        """Remove for good what was deleted before that time (seconds since the epoch); returns how many."""
-
-        def purge(connection: sqlite3.Connection) -> int:
-            gone = "(SELECT id FROM sessions WHERE deleted_at < ?)"
-            connection.execute(f"DELETE FROM summaries WHERE session_id IN {gone}", [older_than])
-            connection.execute(f"DELETE FROM approvals WHERE session_id IN {gone}", [older_than])
-            connection.execute(f"DELETE FROM approval_rules WHERE session_id IN {gone}", [older_than])
-            connection.execute(f"DELETE FROM messages WHERE session_id IN {gone}", [older_than])
-            return connection.execute("DELETE FROM sessions WHERE deleted_at < ?", [older_than]).rowcount
-
-        return await self._database.write(purge)
+        return await self._update(session_id, "deleted_at = NULL", where="deleted_at > 0")
 
     async def interrupt_unfinished(self) -> None:
         """Mark what nothing works on any more: running answers, and queued prompts as never asked.

@@ -3,11 +3,12 @@
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
+from fireside_agent.errors import StorageError
 from fireside_agent.tools.diffs import unified_diff
 from fireside_agent.tools.opening import explain, read_whole, remove_file, replace_file
 from fireside_agent.tools.tool import FileChange, ToolError
@@ -80,6 +81,23 @@ class Journal:
             except OSError as error:
                 raise ToolError(f"The change of {path} was not undone: {explain(error)}.") from error
         return msgspec.structs.replace(change, undone=True)
+
+    def older_than(self, time: float) -> set[str]:
+        """The hashes of what was last kept before that time (seconds since 1970)."""
+        return {file.name for file in self._folder.glob("*") if file.stat().st_mtime < time}
+
+    def drop(self, hashes: Iterable[str]) -> None:
+        """Keep these no more, and those that are not there are no error.
+
+        Raises:
+            StorageError: one of them is still there.
+        """
+        with self._changing:
+            try:
+                for name in hashes:
+                    (self._folder / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise StorageError(f"A copy in {self._folder} was not removed: {explain(error)}.") from error
 
     def _require_unchanged(self, path: Path, change: FileChange) -> None:
         try:

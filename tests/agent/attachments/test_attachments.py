@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from agent.attachments.test_text import png
+from agent.harness import purge_all
 from fireside_agent.attachments.names import clean_name
 from fireside_agent.attachments.store import KEPT_SECONDS, MAX_BYTES, AttachmentStore
 from fireside_agent.errors import StorageError
@@ -124,7 +125,7 @@ async def test_collect_removes_what_is_old_and_not_referred_to(
     assert {Path(name).name for name in files(folder)} == {kept.sha256, deleted.sha256, fresh.sha256}
     assert len(await rows(database)) == 3, "what can be undone is still referred to"
 
-    await SessionStore(database).purge(2**40)
+    await purge_all(database)
     await age(database, folder)
     assert await store.collect() == 2
     assert [Path(name).name for name in files(folder)] == [kept.sha256]

@@ -1,0 +1,1 @@
+"""Deleted chats: restored, or deleted for good with all that only they held."""
