@@ -28,7 +28,7 @@ print("a line of code that is much longer than a narrow window is wide, whatever
 https://example.org/a/very/long/address/without/any/place/to/break/it/in/two/which/goes/on/and/on
 """
 PLACES = (
-    *("#/memory", "#/memory/.about", "#/memory/.new", "#/status"),
+    *("#/memory", "#/memory/.about", "#/memory/.new", "#/status", "#/deleted"),
     *(
         f"#/settings/{tab}"
         for tab in "approvals tools mcp instructions presets keys appearance about".split()
@@ -113,7 +113,9 @@ def wide_turn(page: Page, server: Server, scripted: Scripted) -> None:
 
 def show(page: Page, server: Server, place: str) -> None:
     page.goto(f"{server.url}/{place}")
-    expect(page.get_by_role("region", name=re.compile("^(Memory|Settings|Status)$"))).to_be_visible()
+    expect(
+        page.get_by_role("region", name=re.compile("^(Memory|Settings|Status|Recently deleted)$"))
+    ).to_be_visible()
     expect(page.locator(".set__skeleton, .skeleton")).to_have_count(0)
 
 

@@ -1,7 +1,7 @@
 /** @import { SessionRow } from "../protocol.d.ts" */
 /** @import { Signal } from "../lib.js" */
 
-import { computed, signal } from "../lib.js";
+import { batch, computed, signal } from "../lib.js";
 
 const months = new Intl.DateTimeFormat("en", { month: "long", year: "numeric" });
 
@@ -17,15 +17,23 @@ export class Chats {
   rows = signal([]);
   /** Whether the list was received since the page was opened. */
   known = signal(false);
+  /** How many deleted chats can be restored. */
+  deleted = signal(0);
   filter = signal("");
   #found = computed(() => matching(this.rows.value, this.filter.value));
   groups = computed(() => group(this.#found.value.filter((row) => !row.archived), new Date()));
   archived = computed(() => this.#found.value.filter((row) => row.archived));
 
-  /** @param {readonly SessionRow[]} rows  pinned ones first, then the newest */
-  replace(rows) {
-    this.rows.value = rows;
-    this.known.value = true;
+  /**
+   * @param {readonly SessionRow[]} rows  pinned ones first, then the newest
+   * @param {number} [deleted]  how many others can be restored
+   */
+  replace(rows, deleted = 0) {
+    batch(() => {
+      this.rows.value = rows;
+      this.deleted.value = deleted;
+      this.known.value = true;
+    });
   }
 
   /** @param {string} id */

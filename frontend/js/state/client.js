@@ -94,7 +94,7 @@ export class Client {
       case "hello":
         return this.#hello(frame);
       case "sessions":
-        return this.#parts.chats.replace(frame.sessions);
+        return this.#parts.chats.replace(frame.sessions, frame.deleted);
       case "history":
         return this.#history(frame);
       case "deleted":

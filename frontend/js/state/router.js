@@ -3,13 +3,13 @@
 import { signal } from "../lib.js";
 
 const CHAT = /^#\/chat\/([\w.:-]+)$/;
-const OTHER = /^#\/(memory|models|settings|status)(?:\/(.*))?$/;
+const OTHER = /^#\/(deleted|memory|models|settings|status)(?:\/(.*))?$/;
 
-/** @typedef {"chat" | "memory" | "models" | "settings" | "status"} View */
+/** @typedef {"chat" | "deleted" | "memory" | "models" | "settings" | "status"} View */
 
 /**
  * The address's hash: `#/chat` is a new chat, `#/chat/<id>` that one, `#/memory/<path>`, `#/models/<section>`,
- * `#/settings/<section>` and `#/status` are the other views. Anything else means a new chat. The chat stays open behind another view.
+ * `#/settings/<section>`, `#/status` and `#/deleted` are the other views. Anything else means a new chat. The chat stays open behind another view.
  */
 export class Router {
   /** @type {Signal<View>} */

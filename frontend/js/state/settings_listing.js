@@ -16,6 +16,8 @@ export class Listing {
   busy = signal(false);
 
   #read;
+  #readings = 0;
+  #newest = 0;
 
   /** @param {() => Promise<T>} read */
   constructor(read) {
@@ -37,7 +39,13 @@ export class Listing {
     this.busy.value = true;
     try {
       await work();
-      this.value.value = await this.#read();
+      const reading = ++this.#readings;
+      const value = await this.#read();
+      // One that began earlier may answer later, and knows less.
+      if (reading > this.#newest) {
+        this.#newest = reading;
+        this.value.value = value;
+      }
       this.error.value = "";
       return true;
     } catch (error) {

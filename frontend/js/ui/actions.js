@@ -108,12 +108,14 @@ function aboutChat({ palette, transfer, wishes }, row) {
 
 /** @param {App} app @returns {Action[]} */
 function everywhere({ engine, notices, theme, transfer }) {
+  const go = (/** @type {string} */ address) => () => (location.hash = address);
   const dark = theme.dark.value;
   return [
     { title: `Switch to the ${dark ? "light" : "dark"} theme`, icon: dark ? "sun" : "moon", words: "toggle theme colours", run: () => theme.toggle() },
     { title: "Import chats", icon: "upload", slash: "/import", words: "chatgpt open webui file", run: () => transfer.pick() },
     { title: "Export all chats", icon: "download", words: "backup zip save download", run: () => transfer.exportAll() },
-    { title: "Keyboard shortcuts", icon: "terminal", slash: "/keys", words: "help", run: () => (location.hash = placeHref("settings", "shortcuts")) },
+    { title: "Recently deleted chats", icon: "trash", words: "trash bin restore undelete purge for good", run: go(placeHref("deleted")) },
+    { title: "Keyboard shortcuts", icon: "terminal", slash: "/keys", words: "help", run: go(placeHref("settings", "shortcuts")) },
     ...when(engine.current.value?.login, {
       title: "Log out of this browser",
       icon: "leave",

@@ -2,6 +2,7 @@
 /** @import { Group } from "../state/chats.js" */
 
 import { html, useId } from "../lib.js";
+import { placeHref } from "../state/router.js";
 import { ChatRow } from "./chat_row.js";
 import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
@@ -12,12 +13,14 @@ export function ChatList() {
   if (!chats.known.value) return html`<${Unknown} gone=${engine.reachable.value === false} />`;
   const groups = chats.groups.value;
   const archived = chats.archived.value;
+  const deleted = chats.deleted.value > 0 && chats.filter.value === "";
   const none = groups.length === 0 && archived.length === 0;
   return html`<div class="chats">
     ${groups.map((group) => html`<${ChatGroup} key=${group.title} group=${group} />`)}
     ${archived.length > 0 && html`<${Archived} rows=${archived} open=${chats.filter.value !== ""} />`}
     ${none && html`<p class="chats__none">${emptyWords(chats.filter.value)}</p>`}
     <${SearchHits} />
+    ${deleted && html`<${DeletedLink} />`}
   </div>`;
 }
 
@@ -38,6 +41,19 @@ function Archived({ rows, open }) {
       ${rows.map((row) => html`<${ChatRow} key=${row.id} row=${row} />`)}
     </ul>
   </details>`;
+}
+
+/** Where deleted chats can be had back, as long as there are any. */
+function DeletedLink() {
+  const { chats, drawer, router } = useApp();
+  return html`<a
+    class="chats__deleted"
+    href=${placeHref("deleted")}
+    aria-current=${router.view.value === "deleted" ? "page" : undefined}
+    onClick=${() => drawer.close()}
+  >
+    <${Icon} name="trash" />Recently deleted (${chats.deleted.value})
+  </a>`;
 }
 
 /** @param {string} filter */

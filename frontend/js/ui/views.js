@@ -4,6 +4,7 @@ import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
 
+const DeletedView = lazy(async () => (await import("./deleted/view.js")).DeletedView);
 const MemoryView = lazy(async () => (await import("./memory/view.js")).MemoryView);
 const ModelsView = lazy(async () => (await import("./models/view.js")).ModelsView);
 const StatusView = lazy(async () => (await import("./status/view.js")).StatusView);
@@ -16,6 +17,11 @@ export const VIEWS = /** @type {const} */ ([
   { view: "status", label: "Status", icon: "gauge", Component: StatusView },
   { view: "settings", label: "Settings", icon: "sliders", Component: SettingsView },
 ]);
+
+/** Reached from the end of the list of chats. */
+const DELETED = { view: "deleted", label: "Recently deleted", Component: DeletedView };
+
+const ALL = [...VIEWS, DELETED];
 
 /** Links to the views; the one that is open is marked. */
 export function ViewLinks() {
@@ -42,11 +48,11 @@ export function ViewLinks() {
 /** The view that the address names; null for the chat. */
 export function OtherView() {
   const { router } = useApp();
-  const found = VIEWS.find(({ view }) => view === router.view.value);
+  const found = ALL.find(({ view }) => view === router.view.value);
   return found ? html`<${found.Component} key=${found.view} />` : null;
 }
 
 /** The open view's name, "" for the chat. @param {string} view */
 export function viewTitle(view) {
-  return VIEWS.find((other) => other.view === view)?.label ?? "";
+  return ALL.find((other) => other.view === view)?.label ?? "";
 }

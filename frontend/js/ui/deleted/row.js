@@ -1,0 +1,30 @@
+/** @import { DeletedChat } from "../../net/deleted_api.js" */
+
+import { html } from "../../lib.js";
+import { deletedWords } from "../../text/deleted_words.js";
+import { FactLine } from "../fact_line.js";
+import { Confirm } from "../settings/parts.js";
+
+/** @param {DeletedChat} chat */
+export const titleOf = (chat) => chat.title || "New chat";
+
+/** @param {{chat: DeletedChat, onRestore: () => unknown, onPurge: () => unknown}} props */
+export function DeletedRow({ chat, onRestore, onPurge }) {
+  const title = titleOf(chat);
+  return html`<li class="row" data-testid="deleted-chat">
+    <div class="row__text">
+      <p><b dir="auto">${title}</b></p>
+      <p class="row__note"><${FactLine} line=${deletedWords(chat, new Date())} /></p>
+    </div>
+    <div class="row__acts">
+      <button type="button" class="button" aria-label=${`Restore: ${title}`} onClick=${onRestore}>Restore</button>
+      <${Confirm}
+        label="Delete for good"
+        about=${title}
+        question="Nothing of it can be had back."
+        yes="Delete for good"
+        onYes=${onPurge}
+      />
+    </div>
+  </li>`;
+}

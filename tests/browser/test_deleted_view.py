@@ -1,0 +1,215 @@
+"""Deleted chats in the page: listed, restored, deleted for good, in every page that shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Locator, Page, Route, expect
+
+from browser.pages import Scripted, new_chat
+from browser.test_accessibility import check, narrow, wide
+from support.browser import opened
+from support.chat import chatting, stop_all
+from support.server import Server
+
+TAB = {"refusals_are_fine": True}
+SPOKEN = """() => {
+    globalThis.spoken = [];
+    const notify = Document.prototype.ariaNotify;
+    Document.prototype.ariaNotify = function (words) {
+        globalThis.spoken.push(words);
+        return notify.call(this, words);
+    };
+}"""
+DELETED = "/api/sessions/deleted"
+FAILURE = {
+    "error": {"message": "The database: the disk is full; free some space and try again.", "code": "x"}
+}
+
+
+@pytest.fixture
+def three(agent: Server, scripted: Scripted) -> list[str]:
+    """Three deleted chats and no others; their ids, the last deleted first."""
+    stop_all(agent)
+    old = [row["id"] for row in agent.get(DELETED)["sessions"]]
+    if old:
+        httpx.request("DELETE", agent.url + DELETED, json={"ids": old}).raise_for_status()
+    ids: list[str] = []
+    with chatting(agent) as chat:
+        for title in ("Ferns", "Tide tables", "Bread"):
+            session = chat.new_session()
+            chat.ask(session, title)
+            chat.send("rename_session", id=session, title=title)
+            chat.send("delete_session", id=session)
+            chat.until(lambda f, id=session: f["type"] == "deleted" and f["session_id"] == id)
+            ids.insert(0, session)
+    return ids
+
+
+def show(page: Page, server: Server) -> Locator:
+    page.goto(f"{server.url}/#/deleted")
+    view = page.get_by_role("region", name="Recently deleted")
+    expect(view.locator("h2")).to_be_visible()
+    return view
+
+
+def rows(view: Locator) -> Locator:
+    return view.get_by_test_id("deleted-chat")
+
+
+def entry(page: Page) -> Locator:
+    return page.get_by_role("navigation").get_by_role("link", name=re.compile("Recently deleted"))
+
+
+def act(view: Locator, name: str, title: str) -> Locator:
+    return view.get_by_role("button", name=f"{name}: {title}")
+
+
+@pytest.mark.usefixtures("three")
+def test_the_way_there_is_shown_where_there_is_something(agent: Server, page: Page) -> None:
+    new_chat(page, agent)
+    expect(entry(page)).to_have_text("Recently deleted (3)")
+    entry(page).click()
+    view = page.get_by_role("region", name="Recently deleted")
+    expect(entry(page)).to_have_attribute("aria-current", "page")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Recently deleted")
+    expect(rows(view)).to_have_count(3)
+    expect(rows(view).first).to_contain_text("Bread")
+    expect(rows(view).first).to_contain_text(re.compile(r"Deleted today · 30 days left · 2 messages"))
+    page.goto(f"{agent.url}/#/chat")
+    page.keyboard.press("Control+K")
+    page.get_by_role("combobox").fill("undelete")
+    expect(page.get_by_role("option")).to_have_text(re.compile("Recently deleted chats"))
+    page.keyboard.press("Enter")
+    expect(rows(view)).to_have_count(3)
+
+
+@pytest.mark.usefixtures("three")
+def test_a_chat_is_restored_and_deleted_for_good_with_the_keyboard(agent: Server, fresh: Page) -> None:
+    page = fresh
+    page.add_init_script(f"({SPOKEN})()")
+    view = show(page, agent)
+    act(view, "Restore", "Tide tables").focus()
+    page.keyboard.press("Enter")
+    expect(rows(view)).to_have_count(2)
+    expect(act(view, "Restore", "Ferns")).to_be_focused()
+    expect(page.get_by_role("navigation").get_by_role("link", name="Tide tables")).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(view.get_by_role("button", name="Keep it")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(act(view, "Delete for good", "Ferns")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(rows(view)).to_have_count(1)
+    expect(act(view, "Restore", "Bread")).to_be_focused()
+    assert page.evaluate("spoken") == ["Restored: Tide tables", "Deleted for good: Ferns"]
+    assert [row["title"] for row in agent.get(DELETED)["sessions"]] == ["Bread"]
+    view.get_by_role("button", name="Delete all for good: 1 chat").press("Enter")
+    view.get_by_role("button", name="Delete all", exact=True).press("Enter")
+    expect(view).to_contain_text("There are none now.")
+    expect(view.locator("h2")).to_be_focused()
+    expect(entry(page)).to_have_count(0)
+
+
+def test_another_page_follows(agent: Server, browser: Browser, page: Page, three: list[str]) -> None:
+    view = show(page, agent)
+    with opened(browser) as other:
+        there = show(other, agent)
+        act(view, "Restore", "Tide tables").click()
+        expect(rows(there)).to_have_count(2)
+        expect(other.get_by_role("navigation").get_by_role("link", name="Tide tables")).to_be_visible()
+        view.get_by_role("button", name=re.compile("Delete all")).click()
+        view.get_by_role("button", name="Delete all", exact=True).click()
+        expect(there).to_contain_text("There are none now.")
+        expect(entry(other)).to_have_count(0)
+    with chatting(agent) as chat:
+        chat.send("delete_session", id=three[1])
+        chat.until(lambda f: f["type"] == "deleted")
+    expect(rows(view)).to_have_count(1)
+
+
+@pytest.mark.usefixtures("three")
+def test_the_undo_is_not_offered_for_what_is_restored_or_gone(agent: Server, page: Page) -> None:
+    new_chat(page, agent)
+    view = show(page, agent)
+    act(view, "Restore", "Bread").click()
+    page.get_by_role("navigation").get_by_role("link", name="Bread").hover()
+    page.get_by_role("button", name="Options of chat: Bread").click()
+    page.get_by_role("button", name="Delete chat: Bread").click()
+    undo = page.get_by_role("alert").get_by_role("button", name="Undo")
+    expect(undo).to_be_visible()
+    act(view, "Delete for good", "Bread").click()
+    rows(view).filter(has_text="Bread").get_by_role("button", name="Delete for good", exact=True).click()
+    expect(rows(view)).to_have_count(2)
+    expect(undo).to_have_count(0)
+
+
+@pytest.mark.usefixtures("three")
+def test_what_fails_is_told_and_can_be_tried_again(agent: Server, page: Page) -> None:
+    new_chat(page, agent)
+    failing = True
+    held: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if failing:
+            route.fulfill(status=503, json=FAILURE)
+        elif not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route(f"**{DELETED}", answer)
+    page.goto(f"{agent.url}/#/deleted")
+    view = page.get_by_role("region", name="Recently deleted")
+    expect(view.get_by_role("alert")).to_contain_text(
+        "The deleted chats cannot be read. The database: the disk is full"
+    )
+    failing = False
+    view.get_by_role("button", name="Try again").click()
+    expect(view.get_by_role("button", name="Try again")).to_be_disabled()
+    held[0].continue_()
+    expect(rows(view)).to_have_count(3)
+    expect(view.get_by_role("alert")).to_have_count(0)
+
+    page.unroute_all()
+    page.route(
+        f"**{DELETED}",
+        lambda route: (
+            route.fulfill(status=503, json=FAILURE) if route.request.method == "DELETE" else route.continue_()
+        ),
+    )
+    act(view, "Delete for good", "Ferns").click()
+    rows(view).filter(has_text="Ferns").get_by_role("button", name="Delete for good", exact=True).click()
+    expect(view.get_by_role("alert")).to_contain_text("the disk is full")
+    expect(rows(view)).to_have_count(3)
+    expect(act(view, "Delete for good", "Ferns")).to_be_focused()
+
+
+def test_what_went_meanwhile_elsewhere_is_named(agent: Server, page: Page, three: list[str]) -> None:
+    view = show(page, agent)
+    page.route(f"**{DELETED}/restore", lambda route: (purge(agent, three[0]), route.continue_()))
+    act(view, "Restore", "Bread").click()
+    expect(view.get_by_role("alert")).to_contain_text(json.dumps(three[0]).strip('"'))
+    expect(rows(view)).to_have_count(2)
+
+
+@pytest.mark.usefixtures("three")
+def test_it_keeps_the_rules_for_everyone(agent: Server, browser: Browser) -> None:
+    with opened(browser, reduced_motion="reduce", color_scheme="light") as page:
+        view = show(page, agent)
+        for width in (wide, narrow):
+            width(page)
+            check(page)
+            act(view, "Delete for good", "Ferns").click()
+            expect(view.get_by_role("button", name="Keep it")).to_be_focused()
+            check(page)
+            page.keyboard.press("Escape")
+
+
+def purge(server: Server, session_id: str) -> None:
+    httpx.request("DELETE", server.url + DELETED, json={"ids": [session_id]}).raise_for_status()
