@@ -156,6 +156,7 @@ class Agent:
             proposals=parts.proposals,
             book=parts.book,
             copies_in_use=lambda: self.hub.copies_in_use,
+            forget_chat=self._forgetting.chat,
         )
 
     def _make_folders(self) -> None:

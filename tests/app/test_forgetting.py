@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,15 @@ def own(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     """A server of its own, whose caches know only what this file asks."""
     with serving(prepared_home(tmp_path_factory.mktemp("forgetting"), server.home)) as running:
         yield running.wait_ready()
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[Client]:
+    url = server.url.replace("http", "ws") + "/ws"
+    async with connect(url, proxy=None, max_size=None) as socket:
+        page = Client(socket)
+        await page.until("hello")
+        yield page
 
 
 def owners(server: Server) -> set[str | None]:
@@ -67,9 +78,7 @@ def test_a_client_lets_a_conversation_be_forgotten(own: Server) -> None:
 
 
 async def test_a_deleted_chat_takes_them_with_it_and_a_restored_one_is_read_anew(own: Server) -> None:
-    async with connect(own.url.replace("http", "ws") + "/ws", proxy=None, max_size=None) as socket:
-        page = Client(socket)
-        await page.until("hello")
+    async with connected(own) as page:
         await page.new_session()
         await page.ask(f"Chat. {FERNS}")
         await page.until("turn_end")
@@ -88,9 +97,7 @@ async def test_a_deleted_chat_takes_them_with_it_and_a_restored_one_is_read_anew
 
 async def test_a_temporary_chat_leaves_the_memory_when_it_is_deleted(own: Server) -> None:
     ask(own, [user("Hello.")], max_tokens=2)
-    async with connect(own.url.replace("http", "ws") + "/ws", proxy=None, max_size=None) as socket:
-        page = Client(socket)
-        await page.until("hello")
+    async with connected(own) as page:
         await page.send("new_session", temporary=True)
         await page.until("history")
         before = own.get("/stats")["prompt_cache"]["bytes"]
@@ -105,3 +112,21 @@ async def test_a_temporary_chat_leaves_the_memory_when_it_is_deleted(own: Server
         while own.get("/stats")["prompt_cache"]["bytes"] > held - 100_000:
             assert time.monotonic() < deadline
             await asyncio.sleep(0.05)
+
+
+async def test_what_was_missed_is_made_up_for_when_the_chat_goes_for_good(
+    tmp_path: Path, server: Server
+) -> None:
+    """As after a kill between the deletion and what follows it."""
+    home = prepared_home(tmp_path / "home", server.home)
+    with serving(home) as first:
+        async with connected(first.wait_ready()) as page:
+            await page.new_session()
+            await page.ask(f"Long ago. {FERNS}")
+            await page.until("turn_end")
+            chat = page.session_id
+    until(first, there={owner_of(chat)})
+    with closing(sqlite3.connect(home / "fireside.db")) as database, database:
+        database.execute("UPDATE sessions SET deleted_at = 1")
+    with serving(home) as second:
+        until(second, gone={owner_of(chat)})

@@ -34,6 +34,7 @@ class Holders:
     Attributes:
         database: the file, beside which its copies are.
         copies_in_use: the hashes of the journal that sessions in memory refer to.
+        forget_chat: lets the engine forget a session, if it has not when the session was deleted.
     """
 
     database: Path
@@ -42,6 +43,7 @@ class Holders:
     proposals: Proposals
     book: RuleBook
     copies_in_use: Callable[[], set[str]]
+    forget_chat: Callable[[str], None]
 
 
 class Trash:
@@ -124,6 +126,7 @@ class Trash:
         await self._drop_copies(left.copies)
         for session_id in ids:
             await self._holders.book.forget_session(session_id)
+            self._holders.forget_chat(session_id)
         await self._deleted.clean_index()
         await self._deleted.drop(ids)
 
