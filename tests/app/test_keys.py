@@ -21,6 +21,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from fireside.cli import main
 from fireside.http.listening import CannotListen, listen_tcp, listen_unix
+from support.chat import LONG
+from support.completions import ROUTE, body_of, wait_until
 from support.server import COMMAND, Server, serving
 
 KEY = "first-key-0123456789abcdef"
@@ -172,7 +174,6 @@ def test_a_session_lasts_over_a_restart_until_logout(tmp_path: Path) -> None:
                 assert json.loads(socket.recv())["type"] == "hello"
                 assert browser.post(f"{server.url}/logout").status_code == 204
                 assert not browser.cookies
-                socket.send('{"type": "list_sessions"}')
                 with pytest.raises(ConnectionClosed) as closed:
                     drain(socket)
                 assert closed.value.rcvd is not None
@@ -180,6 +181,42 @@ def test_a_session_lasts_over_a_restart_until_logout(tmp_path: Path) -> None:
             assert httpx.get(f"{server.url}/api/status", headers=headers).status_code == 401
     assert stat.S_IMODE((tmp_path / "sessions.json").stat().st_mode) == 0o600
     assert not (tmp_path / "login.secret").exists()
+
+
+def test_what_a_key_has_open_ends_when_it_is_deleted_and_nothing_else(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "--api-key", KEY) as server,
+        httpx.Client(base_url=server.url, headers=bearer(KEY), timeout=60) as owner,
+    ):
+        wait_until(lambda: owner.get("/health").status_code == 200, within_s=60)
+        made = owner.post("/api/keys", json={"name": "phone"}).json()
+        url = server.url.replace("http", "ws", 1) + "/ws"
+        with (
+            httpx.Client(base_url=server.url, headers=bearer(made["key"]), timeout=60) as phone,
+            phone.stream("POST", ROUTE, json=body_of(LONG, stream=True)) as answer,
+            phone.stream("GET", "/api/status/events") as events,
+            connect(url, additional_headers=bearer(made["key"])) as socket,
+            owner.stream("GET", "/api/status/events") as own_events,
+            connect(url, additional_headers=bearer(KEY)) as own_socket,
+        ):
+            streams = [answer.iter_bytes(), events.iter_bytes()]
+            assert all(next(stream) for stream in streams)
+            assert len(owner.get("/api/requests").json()["requests"]) == 1
+            deleting = phone.delete(f"/api/keys/{made['info']['id']}")
+            assert deleting.status_code == 204, "of what ends it the answer is given"
+            for stream in streams:
+                with pytest.raises(httpx.RemoteProtocolError, match="incomplete chunked read"):
+                    list(stream)
+            with pytest.raises(ConnectionClosed) as closed:
+                drain(socket)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1008
+            wait_until(lambda: owner.get("/api/requests").json()["requests"] == [], within_s=10)
+            assert next(own_events.iter_bytes())
+            own_socket.send('{"type": "list_sessions"}')
+            while json.loads(own_socket.recv(timeout=10))["type"] != "sessions":
+                pass
+        assert "Traceback" not in server.log.read_text()
 
 
 @pytest.mark.parametrize(("path", "field"), [("/login", "key"), ("/api/keys", "name")])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -82,3 +83,15 @@ def test_over_plain_http_from_elsewhere_the_page_says_why_it_cannot_be_installed
         visitor.get_by_role("link", name="How to get https").click()
     expect(opening.value.get_by_role("heading", level=1)).to_have_text(re.compile("phone"))
     expect(opening.value.get_by_text("tailscale serve --bg 8080")).to_be_visible()
+
+
+def test_a_page_whose_session_ends_elsewhere_asks_for_a_login_at_once(locked: Server, visitor: Page) -> None:
+    visitor.goto(link_of(locked.home))
+    expect(visitor.get_by_role("textbox", name="Message Fireside")).to_be_visible()
+    # Neither status nor its events may be what notices.
+    visitor.route("**/api/status*", lambda route: route.abort())
+    (cookie,) = visitor.context.cookies()
+    headers = {"Cookie": f"{cookie.get('name')}={cookie.get('value')}"}
+    assert httpx.post(f"{locked.url}/logout", headers=headers).status_code == 204
+    visitor.wait_for_url(re.compile("/login$"))
+    expect(visitor.get_by_label("API key")).to_be_visible()

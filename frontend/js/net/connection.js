@@ -8,6 +8,9 @@ const PROBE_LIMIT_MS = 5_000;
 /** Characters; a longer frame takes so long to read that what is done with it had better be a task of its own. */
 const LONG_FRAME = 200_000;
 
+/** How a socket is closed whose session has ended, or whose key was deleted. */
+const LOGGED_OUT = 1008;
+
 /**
  * The socket to the agent: connects, and connects again whenever it was lost.
  *
@@ -75,8 +78,9 @@ export class Connection {
         clearTimeout(limit);
         this.#take(event.data);
       };
-      socket.onclose = () => {
+      socket.onclose = ({ code }) => {
         clearTimeout(limit);
+        if (code === LOGGED_OUT) location.replace("/login");
         this.open.value = false;
         resolve();
       };

@@ -44,9 +44,9 @@ class Access:
         """
         if not self.required or is_open(scope["path"]):
             return None
-        if with_cookie and any(self.sessions.good(token) for token in self.tokens(scope)):
+        if with_cookie and self._has_session(scope):
             return None
-        shown = list(_keys_shown(scope))[:_MOST_KEYS]
+        shown = _keys_shown(scope)
         if not shown:
             return Unauthorized(
                 "This Fireside needs an API key: send `Authorization: Bearer KEY`, or `x-api-key: KEY`. "
@@ -54,6 +54,12 @@ class Access:
             )
         refusals = [self.try_key(scope, key)[1] for key in shown]
         return None if None in refusals else refusals[0]
+
+    def opens(self, scope: Any, *, with_cookie: bool) -> bool:
+        """Whether what a request showed is good now. Counts neither as a use nor as a guess."""
+        if with_cookie and self._has_session(scope):
+            return True
+        return any(self.keys.find(key) for key in _keys_shown(scope))
 
     def try_key(self, scope: Any, key: str) -> tuple[str | None, FiresideError | None]:
         """The id of the key that was shown, or why it does not open anything."""
@@ -71,6 +77,9 @@ class Access:
             return None, wrong
         self.keys.used(key_id)
         return key_id, None
+
+    def _has_session(self, scope: Any) -> bool:
+        return any(self.sessions.good(token) for token in self.tokens(scope))
 
     def tokens(self, scope: Any) -> Iterator[str]:
         """What the cookie of a session says."""
@@ -91,9 +100,11 @@ def client_of(scope: Any) -> str:
     return str(client[0]) if client else ""
 
 
-def _keys_shown(scope: Any) -> Iterator[str]:
+def _keys_shown(scope: Any) -> list[str]:
+    shown: list[str] = []
     for value in header(scope, b"authorization"):
         scheme, _, key = value.partition(" ")
         if scheme.lower() == "bearer" and key.strip():
-            yield key.strip()
-    yield from (key for key in header(scope, b"x-api-key") if key)
+            shown.append(key.strip())
+    shown += (key for key in header(scope, b"x-api-key") if key)
+    return shown[:_MOST_KEYS]

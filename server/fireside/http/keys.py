@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from fireside.http.endings import Endings
 from fireside.http.private_files import UnsafeFile, read_private, write_private
 
 PREFIX = "sk-fireside-"
@@ -72,6 +73,8 @@ class KeyRing:
         self._created = {key.id: key for key in _load(path)}
         self._lock = asyncio.Lock()
         self._unwritten = False
+        self.ended = Endings()
+        """Of keys, and of the sessions that they or links have opened."""
 
     @property
     def given(self) -> bool:
@@ -136,6 +139,7 @@ class KeyRing:
         """Forget a created key; False if there is none with this id. It is good no more from now on."""
         if self._created.pop(key_id, None) is None:
             return False
+        self.ended.tell()
         await self._write()
         return True
 

@@ -13,8 +13,9 @@ from typing import Any
 from quart import Quart, Response, request
 from werkzeug.exceptions import RequestTimeout
 
-from fireside.http.access import REALM, Access
+from fireside.http.access import REALM, Access, is_open
 from fireside.http.cors import Headers, OriginPolicy
+from fireside.http.endings import Lasting
 from fireside.http.errors import (
     BadRequest,
     FiresideError,
@@ -106,9 +107,19 @@ class Gate:
                 await _refuse(refusal, scope, send)
                 return
             scope[_PRIVATE] = self._is_private(scope)
-            if scope["type"] == "websocket":
-                receive = self._while_open(scope, receive, send)
+            if self._access.required and not is_open(scope["path"]) and not scope[_PRIVATE]:
+                await self._while_open(scope, receive, send)
+                return
         await self.app(scope, receive, send)
+
+    async def _while_open(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve a request until its session has ended or its key was deleted."""
+        lasting = Lasting(
+            scope, receive, send, lambda: self._access.opens(scope, with_cookie=_is_own_page(scope))
+        )
+        with self._access.keys.ended.heard_by(lasting.look):
+            await self.app(scope, lasting.receive, lasting.send)
+            await lasting.close()
 
     def _foreign(self, scope: Any) -> FiresideError | None:
         host = header(scope, b"host")
@@ -137,21 +148,7 @@ class Gate:
             if self._has_private_key(scope):
                 return None
             return Forbidden("This listener is for Fireside's own agent.", code="key_required")
-        (host,) = header(scope, b"host")
-        own_page = all(same_origin(origin, host) for origin in header(scope, b"origin"))
-        return self._access.refusal(scope, with_cookie=own_page)
-
-    def _while_open(self, scope: Any, receive: Any, send: Any) -> Any:
-        """What comes through a WebSocket until its session has ended or its key was deleted."""
-
-        async def receive_if_open() -> Any:
-            event = await receive()
-            if event["type"] == "websocket.receive" and self._locked(scope) is not None:
-                await send({"type": "websocket.close", "code": 1008})
-                return {"type": "websocket.disconnect", "code": 1008}
-            return event
-
-        return receive_if_open
+        return self._access.refusal(scope, with_cookie=_is_own_page(scope))
 
     def _is_private(self, scope: Any) -> bool:
         server = scope.get("server")
@@ -162,6 +159,12 @@ class Gate:
         return len(given) == 1 and hmac.compare_digest(
             given[0].encode(), f"Bearer {self._private_key}".encode()
         )
+
+
+def _is_own_page(scope: Any) -> bool:
+    """Whether no page of another origin asks; of the one host that a request was let in with."""
+    (host,) = header(scope, b"host")
+    return all(same_origin(origin, host) for origin in header(scope, b"origin"))
 
 
 def _is_form(scope: Any) -> bool:

@@ -76,6 +76,7 @@ class SessionStore:
     async def end(self, token: str) -> None:
         """Forget a session."""
         if self._sessions.pop(digest(token).hex(), None) is not None:
+            self._keys.ended.tell()
             await self._write()
 
     async def _open(self, via: str) -> str:
@@ -83,6 +84,7 @@ class SessionStore:
         lasting = [s for s in self._sessions.values() if s.expires > self._now() and self._still_opens(s.via)]
         fresh = _Session(digest(token).hex(), via, self._now() + LIFETIME_S)
         self._sessions = {s.sha256: s for s in [*lasting[-(MAX_SESSIONS - 1) :], fresh]}
+        self._keys.ended.tell()
         await self._write()
         return token
 
