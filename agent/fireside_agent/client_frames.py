@@ -108,7 +108,8 @@ class NewSession(msgspec.Struct, frozen=True, tag="new_session", kw_only=True):
     """Start an empty session; answered with `history`. It is stored with its first prompt."""
 
     temporary: bool = False
-    """Never touches the disk, the prompt cache's included, and is gone when nobody follows it any more."""
+    """Never touches the disk, the prompt cache's included, and is gone when nobody follows it any more. It
+    takes no files, has no copies, and can be neither pinned, archived, exported nor taken back."""
     settings: SessionSettings = SessionSettings()
 
 
@@ -127,7 +128,7 @@ class RenameSession(msgspec.Struct, frozen=True, tag="rename_session", kw_only=T
 
 
 class MarkSession(msgspec.Struct, frozen=True, tag="mark_session", kw_only=True):
-    """Pin or archive a session; null leaves a mark as it is."""
+    """Pin or archive a session that is stored; null leaves a mark as it is."""
 
     id: str
     pinned: bool | None = None

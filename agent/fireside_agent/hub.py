@@ -121,7 +121,7 @@ class Hub:
     async def mark(self, session_id: str, pinned: bool | None, archived: bool | None) -> None:
         """Pin or archive. Raises FrameRefusedError or StorageError."""
         if not await self._services.store.mark(session_id, pinned, archived):
-            raise unknown_session(session_id)
+            raise self._not_stored(session_id)
         self._services.sessions_changed()
 
     async def restore(self, session_id: str) -> None:
@@ -179,6 +179,18 @@ class Hub:
             session.close(_stopping())
         self._live[session_id] = session
         return session
+
+    def _not_stored(self, session_id: str) -> FrameRefusedError:
+        session = self._live.get(session_id)
+        if session is None:
+            return unknown_session(session_id)
+        if session.conversation.facts.temporary:
+            return FrameRefusedError(
+                "not_possible", "A temporary chat is not kept, so it can be neither pinned nor archived."
+            )
+        return FrameRefusedError(
+            "not_possible", "A chat is kept from its first message on; it can be pinned or archived then."
+        )
 
     def _forget(self, session_id: str) -> None:
         session = self._live.pop(session_id, None)

@@ -108,7 +108,7 @@ export interface Render {
 /** Start an empty session; answered with `history`. It is stored with its first prompt. */
 export interface NewSession {
   type: "new_session";
-  /** Never touches the disk, the prompt cache's included, and is gone when nobody follows it any more. */
+  /** Never touches the disk, the prompt cache's included, and is gone when nobody follows it any more. It takes no files, has no copies, and can be neither pinned, archived, exported nor taken back. */
   temporary?: boolean;
   settings?: SessionSettings;
 }
@@ -127,7 +127,7 @@ export interface RenameSession {
   title: string;
 }
 
-/** Pin or archive a session; null leaves a mark as it is. */
+/** Pin or archive a session that is stored; null leaves a mark as it is. */
 export interface MarkSession {
   type: "mark_session";
   id: string;

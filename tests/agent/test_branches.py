@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from agent.harness import Client, Frame, Served, eventually, served_agent
 from agent.scripted import Upstream
@@ -159,6 +160,35 @@ async def test_a_temporary_chat_never_touches_the_disk(
     await served.agent.close()
     stored = b"".join(path.read_bytes() for path in database_path.parent.rglob("*") if path.is_file())
     assert b"whispered" not in stored
+
+
+async def test_what_needs_a_chat_on_the_disk_is_refused_with_the_reason(
+    client: Client, upstream: Upstream
+) -> None:
+    async def refused(kind: str, session_id: str, **fields: Any) -> str:
+        await client.send(kind, id=session_id, **fields)
+        error = await client.until("error")
+        assert (error["code"], error["session_id"]) == ("not_possible", session_id)
+        return error["message"]
+
+    await client.new_session()
+    assert "from its first message on" in await refused("mark_session", client.session_id, pinned=True)
+    await client.send("new_session", temporary=True)
+    temporary = (await client.until("history", lambda frame: frame["temporary"]))["session_id"]
+    client.session_id = temporary
+    await said(client, "hello")
+    for marks in ({"pinned": True}, {"archived": True}, {"pinned": False, "archived": False}):
+        assert "A temporary chat is not kept" in await refused("mark_session", temporary, **marks)
+    await client.send("restore_session", id=temporary)
+    assert (await client.until("error"))["code"] == "not_deleted"
+    await client.send("rename_session", id=temporary, title="While it lasts")
+    await client.until("history", lambda frame: frame["title"] == "While it lasts")
+    await client.send("delete_session", id=temporary)
+    assert (await client.until("deleted"))["session_id"] == temporary
+    await client.send("restore_session", id=temporary)
+    assert (await client.until("error"))["code"] == "unknown_session"
+    await client.send("list_sessions")
+    assert (await client.until("sessions"))["sessions"] == []
 
 
 async def test_titles_come_from_the_model_in_the_background(upstream: Upstream, database_path: Path) -> None:

@@ -108,6 +108,37 @@ def test_a_temporary_chat_is_marked_and_in_no_list(agent: Server, scripted: Scri
     assert b"secret" not in (agent.home / "fireside.db").read_bytes()
 
 
+def test_a_temporary_chat_offers_nothing_that_needs_the_disk(
+    agent: Server, scripted: Scripted, page: Page
+) -> None:
+    new_chat(page, agent)
+    attach, branch = (
+        page.get_by_role("button", name=name, exact=True) for name in ("Attach files", "Branch from here")
+    )
+    expect(attach).to_be_visible()
+    page.get_by_role("button", name="Other kinds of chat").click()
+    page.get_by_role("button", name=re.compile("Temporary chat")).click()
+    expect(attach).to_have_count(0)
+    uploads: list[str] = []
+    page.on("request", lambda request: uploads.append(request.url) if "attachments" in request.url else None)
+    page.get_by_role("textbox", name="Message Fireside").evaluate(
+        """area => {
+            const data = new DataTransfer();
+            data.items.add(new File(["a secret"], "secret.txt"));
+            area.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true}));
+        }"""
+    )
+    expect(page.get_by_text("A temporary chat takes no files")).to_be_visible()
+    assert uploads == []
+    scripted.answer(["Here you are."])
+    ask(page, "Hello")
+    expect(page.get_by_role("button", name="Regenerate")).to_be_visible()
+    expect(branch).to_have_count(0)
+    new_chat(page, agent)
+    ask(page, "Hello")
+    expect(branch).to_be_visible()
+
+
 def test_older_messages_are_summarized_and_the_summary_undone(
     agent: Server, scripted: Scripted, page: Page
 ) -> None:

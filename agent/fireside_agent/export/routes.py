@@ -107,4 +107,5 @@ def _headers(name: str) -> dict[str, str]:
 
 
 def _unknown(session_id: str) -> RefusedError:
-    return RefusedError(404, "unknown_session", f"There is no chat with the id {session_id[:200]!r}.", "id")
+    message = f"There is no chat with the id {session_id[:200]!r} on the disk; temporary ones never are."
+    return RefusedError(404, "unknown_session", message, "id")

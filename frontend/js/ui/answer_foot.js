@@ -27,7 +27,8 @@ export function AnswerFoot({ steps }) {
       <${Siblings} model=${first} what="answer" />
       ${markdownOf(steps) && html`<${CopyAnswer} steps=${steps} />`}
       <${Regenerate} answer=${first} ended=${last.status.value} />
-      <button
+      ${!session.temporary.value &&
+      html`<button
         type="button"
         class="action"
         aria-label="Branch from here"
@@ -36,7 +37,7 @@ export function AnswerFoot({ steps }) {
         onClick=${() => client.fork(last.id)}
       >
         <${Icon} name="branch" />Branch
-      </button>
+      </button>`}
       ${turn &&
       html`<button type="button" class="action" aria-expanded=${open.value} onClick=${() => (open.value = !open.value)}>
         <${Icon} name="receipt" />Details

@@ -57,7 +57,8 @@ export function Composer() {
   };
   const attachFrom = (/** @type {DataTransfer | null} */ data) => {
     if (!data?.files.length) return false;
-    attaching.add(session.id.peek(), data.files);
+    if (session.temporary.peek()) notices.add("A temporary chat takes no files: they would be stored on the disk.");
+    else attaching.add(session.id.peek(), data.files);
     return true;
   };
   const nothing = empty.value && attaching.of(session.id.value).length === 0;

@@ -9,7 +9,7 @@ export function ComposerButtons({ empty }) {
   const { connected, session, wishes } = useApp();
   const running = session.running.value !== null;
   return html`<div class="composer__buttons">
-    <${AttachButton} />
+    ${!session.temporary.value && html`<${AttachButton} />`}
     ${running &&
     html`<button
       type="button"
