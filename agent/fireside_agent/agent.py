@@ -16,10 +16,11 @@ from fireside_agent.export.exporting import Exporter
 from fireside_agent.export.importing import Importer
 from fireside_agent.forgetting import Forgetting
 from fireside_agent.hub import Hub
+from fireside_agent.keeping import Keeping
 from fireside_agent.memory.documents import VaultArticles
 from fireside_agent.outbox import Outbox
 from fireside_agent.presets import PresetStore
-from fireside_agent.protocol import Deleted, Error, Ready, Sessions
+from fireside_agent.protocol import Deleted, Error, Ready, Sessions, Storage
 from fireside_agent.provider import Patience, Provider
 from fireside_agent.readiness import Readiness
 from fireside_agent.rendering import Rendering
@@ -120,6 +121,7 @@ class Agent:
         self.hub = Hub(self.services, config.epoch)
         self.trash = Trash(self._database, self._holders(config.database), self._list_changed.set)
         self._readiness = Readiness(self._provider, self._announce_ready)
+        self._keeping = Keeping(self._database, self._announce_storage)
         self._connections: set[Connection] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self._started = asyncio.Event()
@@ -137,6 +139,7 @@ class Agent:
             raise
         work = (
             self._readiness.watch(),
+            self._keeping.watch(),
             self.hub.forget_idle(),
             self._forgetting.run(),
             self._announce_changes(),
@@ -222,6 +225,8 @@ class Agent:
         self._readiness.wanted.set()
         if self._closing is not None:
             connection.outbox.close()
+        elif self._keeping.state.problem:
+            connection.outbox.latest("storage", encode(self._keeping.state))
 
     def disconnect(self, connection: Connection) -> None:
         self._connections.discard(connection)
@@ -244,6 +249,10 @@ class Agent:
     def _announce_ready(self, ready: Ready) -> None:
         for connection in self._connections:
             connection.outbox.latest("ready", encode(ready))
+
+    def _announce_storage(self, storage: Storage) -> None:
+        for connection in self._connections:
+            connection.outbox.latest("storage", encode(storage))
 
     async def _announce_changes(self) -> None:
         while True:

@@ -49,6 +49,13 @@ class Ready(msgspec.Struct, frozen=True, tag="ready", kw_only=True):
     """How it draws tokens where nothing is said."""
 
 
+class Storage(msgspec.Struct, frozen=True, tag="storage", kw_only=True):
+    """Whether what is said can be stored. Sent after `hello` where it cannot, again whenever that changes."""
+
+    problem: str
+    """Why it cannot; `""` where it can."""
+
+
 class Sessions(msgspec.Struct, frozen=True, tag="sessions", kw_only=True):
     """The list of chats."""
 
@@ -254,4 +261,4 @@ SessionFrame = (
     | Context
     | TurnEnd
 )
-ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | Rendered | SessionFrame
+ServerFrame = Hello | Ready | Storage | Sessions | Deleted | Error | History | Rendered | SessionFrame

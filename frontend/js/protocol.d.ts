@@ -182,6 +182,13 @@ export interface Ready {
   gen_defaults: SamplingChoice | null;
 }
 
+/** Whether what is said can be stored. Sent after `hello` where it cannot, again whenever that changes. */
+export interface Storage {
+  type: "storage";
+  /** Why it cannot; `""` where it can. */
+  problem: string;
+}
+
 /** The list of chats. */
 export interface Sessions {
   type: "sessions";
@@ -543,4 +550,4 @@ export interface SessionRow {
 
 export type ClientFrame = Prompt | Abort | Regenerate | SelectBranch | EditQueued | Approval | UndoChange | Compact | UndoCompact | ChangeSettings | Render | NewSession | ForkSession | RenameSession | MarkSession | OpenSession | ListSessions | DeleteSession | RestoreSession;
 export type SessionFrame = Accepted | TurnStart | StepStart | Progress | TextDelta | ReasoningDelta | Blocks | ToolStart | ToolApprovalRequest | ApprovalSettled | ToolUpdate | ToolEnd | Context | TurnEnd;
-export type ServerFrame = Hello | Ready | Sessions | Deleted | Error | History | Rendered | Accepted | TurnStart | StepStart | Progress | TextDelta | ReasoningDelta | Blocks | ToolStart | ToolApprovalRequest | ApprovalSettled | ToolUpdate | ToolEnd | Context | TurnEnd;
+export type ServerFrame = Hello | Ready | Storage | Sessions | Deleted | Error | History | Rendered | Accepted | TurnStart | StepStart | Progress | TextDelta | ReasoningDelta | Blocks | ToolStart | ToolApprovalRequest | ApprovalSettled | ToolUpdate | ToolEnd | Context | TurnEnd;

@@ -169,6 +169,24 @@ async def test_a_prompt_that_cannot_be_stored_is_refused_and_can_be_sent_again(
         assert (await client.until("turn_end"))["status"] == "done"
 
 
+async def test_whoever_connects_hears_that_nothing_can_be_stored_and_everybody_that_it_can_again(
+    impatient: Served, database_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fireside_agent.keeping.TRY_AGAIN_SECONDS", 0.05)
+    async with impatient.client() as first:
+        await first.new_session()
+        async with unwritable(database_path):
+            await first.send("prompt", session_id=first.session_id, text="Hello?", client_id="c1")
+            problem = (await first.until("storage"))["problem"]
+            assert "another program holds it" in problem
+            async with impatient.client() as second:
+                assert (await second.until("storage"))["problem"] == problem
+                await asyncio.sleep(0.3)
+                assert [frame["problem"] for frame in first.of("storage")] == [problem]
+        assert (await first.until("storage"))["problem"] == ""
+    assert rows(database_path) == []
+
+
 async def test_an_answer_goes_on_while_it_cannot_be_stored_and_is_stored_when_it_can(
     impatient: Served, database_path: Path, upstream: Upstream
 ) -> None:

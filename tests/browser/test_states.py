@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from playwright.sync_api import Browser, Locator, Page, WebSocketRoute, expect
 
@@ -333,14 +333,15 @@ def test_a_message_that_cannot_be_kept_stays_and_is_sent_again(
         expect(failed).to_have_count(2)
         page.reload()
         expect(failed).to_have_count(2)
+        expect(unkept).to_contain_text("check the disk and the free space")
         failed.first.get_by_role("button", name="Retry").click()
         expect(failed.first.get_by_role("alert")).to_contain_text("Not sent.")
         expect(unkept).to_be_visible()
+    expect(unkept).to_have_count(0)
     failed.filter(has_text="And this").get_by_role("button", name="Edit").click()
     expect(page.get_by_role("textbox", name="Message Fireside")).to_have_value("And this")
     failed.get_by_role("button", name="Retry").click()
     expect_done(answers(page).nth(1))
-    expect(unkept).to_have_count(0)
     expect(answers(page).nth(1)).to_contain_text("Second.")
     expect(asked(page)).to_have_count(2)
     expect(asked(page).nth(1)).to_contain_text("Keep this")
@@ -348,16 +349,14 @@ def test_a_message_that_cannot_be_kept_stays_and_is_sent_again(
 
 @contextmanager
 def unwritable(server: Server) -> Iterator[None]:
-    """No message can be stored."""
-    with sqlite3.connect(server.home / "fireside.db", isolation_level=None) as database:
-        database.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON messages BEGIN INSERT INTO no_such_table VALUES (1); END"
-        )
-        try:
-            yield
-        finally:
-            database.execute("DROP TRIGGER full")
-    database.close()
+    """The disk is full, as far as the server can tell."""
+    process = psutil.Process(server.process.pid)
+    before = process.rlimit(psutil.RLIMIT_FSIZE)
+    process.rlimit(psutil.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        process.rlimit(psutil.RLIMIT_FSIZE, before)
 
 
 def test_a_browser_is_logged_out_from_the_page_and_forgets_what_was_typed(

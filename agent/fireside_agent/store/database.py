@@ -43,6 +43,9 @@ class Database:
         self._busy_seconds = busy_seconds
         self._writer = _Connection(path, "fireside-db-write", busy_seconds)
         self._reader = _Connection(path, "fireside-db-read", busy_seconds)
+        self._changed = asyncio.Event()
+        self.problem = ""
+        """Why the newest write failed; "" where it did not."""
 
     async def open(self, prepare: Callable[[sqlite3.Connection, Path], None]) -> None:
         """Connect; `prepare` gets the writing connection first, outside a transaction (for migrations).
@@ -62,7 +65,32 @@ class Database:
 
         Raises StorageError, or DatabaseClosedError after `close`; nothing of `work` is kept then.
         """
-        return await self._writer.run(lambda connection: _in_transaction(connection, work, "BEGIN IMMEDIATE"))
+        try:
+            result = await self._writer.run(
+                lambda connection: _in_transaction(connection, work, "BEGIN IMMEDIATE")
+            )
+        except DatabaseClosedError:
+            raise
+        except StorageError as error:
+            self._note(str(error))
+            raise
+        self._note("")
+        return result
+
+    async def try_writing(self) -> None:
+        """Find out whether writing works, by a write that changes nothing. Raises as `write` does."""
+        await self.write(lambda connection: connection.execute("PRAGMA user_version = 0"))
+
+    async def other_problem(self, known: str) -> str:
+        """The problem with writing, as soon as it is another one than that."""
+        while self.problem == known:
+            self._changed.clear()
+            await self._changed.wait()
+        return self.problem
+
+    def _note(self, problem: str) -> None:
+        self.problem = problem
+        self._changed.set()
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` on the reading thread; all its queries see the same state of the file."""

@@ -88,8 +88,7 @@ export class Client {
 
   /** @param {ServerFrame} frame */
   receive(frame) {
-    // Of a temporary chat nothing is kept in any case.
-    if (!this.#parts.session.temporary.peek()) this.#parts.notices.hear(frame);
+    this.#parts.notices.hear(frame, this.#parts.session.temporary.peek());
     switch (frame.type) {
       case "hello":
         return this.#hello(frame);
@@ -103,6 +102,8 @@ export class Client {
         return this.#error(frame);
       case "rendered":
         return this.#parts.session.adoptHtml(frame);
+      case "storage":
+        return undefined; // the notices have heard it
       case "ready":
         // Its name is in /api/status, which also knows what happens before there is a model.
         return void (this.#parts.session.model.value = frame);

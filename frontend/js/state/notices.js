@@ -55,14 +55,22 @@ export class Notices {
     setTimeout(() => this.dismiss(notice), DONE_MS);
   }
 
-  /** Whether something could be kept, as far as a frame tells. @param {ServerFrame} frame */
-  hear(frame) {
+  /**
+   * Whether something could be kept, as far as a frame tells.
+   *
+   * @param {ServerFrame} frame
+   * @param {boolean} temporary  whether it may be of a chat that is not kept in any case
+   */
+  hear(frame, temporary) {
+    if (frame.type === "storage") this.unkept.value = frame.problem;
+    if (frame.type === "hello") this.unkept.value = "";
+    if (temporary) return;
     if (frame.type === "error") {
       if (frame.code === "storage_failed") this.unkept.value = frame.message;
       return;
     }
     const kept = frame.type === "accepted" || frame.type === "turn_start" || (frame.type === "turn_end" && frame.status !== "error");
-    if (kept || frame.type === "hello") this.unkept.value = "";
+    if (kept) this.unkept.value = "";
   }
 
   askForReload() {

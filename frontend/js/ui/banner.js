@@ -11,11 +11,11 @@ import { Icon } from "./icons.js";
 
 /** What stands between the reader and an answer, and what to do about it. */
 export function Banner() {
-  const { connected, engine, modelSwitch, notices } = useApp();
+  const { connected, engine, modelSwitch, notices, session } = useApp();
   if (engine.reachable.value === false) return html`<${Unreachable} />`;
   const present = engine.current.value?.engine;
   if (present?.phase === "failed") return html`<${Failed} engine=${present} />`;
-  if (notices.unkept.value) return html`<${Unkept} why=${notices.unkept.value} />`;
+  if (notices.unkept.value && !session.temporary.value) return html`<${Unkept} why=${notices.unkept.value} />`;
   const change = modelSwitch.shown.value;
   if (present && change?.state === "failed") return html`<${NotSwitched} engine=${present} change=${change} />`;
   return engine.reachable.value && !connected.value ? html`<${Reconnecting} />` : null;
