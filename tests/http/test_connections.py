@@ -9,8 +9,8 @@ import inspect
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,22 +18,20 @@ import psutil
 import pytest
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.asyncio.worker_context import AsyncioSingleTask
-from hypercorn.config import Config
 from hypercorn.protocol.ws_stream import WSStream
 from websockets.asyncio.client import connect as connect_async
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from fireside.http.connections import Connection, serve
-from fireside.http.listening import hypercorn_config, listen_tcp
+from fireside.http.connections import Connection
 from fireside.text.mlxlm import load_tokenizer
+from support.asgi import IDLE_S, connections_served, serving
 from support.chat import LONG
 from support.completions import ROUTE, body_of, rows, wait_idle, wait_until
 from support.server import POCKET, Server
 
 CLIENTS = 50
 GONE_WITHIN_S = 2.0
-IDLE_S = 0.3
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER with no time: closing sends a reset."""
 
@@ -203,26 +201,6 @@ def test_an_answer_ends_with_a_client_that_leaves_in_the_middle(
         wait_idle(server, GONE_WITHIN_S)
 
 
-@asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[int]:
-    """Serve an app in this process, at a port that is returned, with little patience for idle clients."""
-    listener = listen_tcp("127.0.0.1", 0)
-    port = int(listener.sock.getsockname()[1])
-    config: Config = hypercorn_config([listener])
-    config.keep_alive_timeout = IDLE_S
-    stop = asyncio.Event()
-
-    async def until_stopped() -> None:
-        await stop.wait()
-
-    served = asyncio.create_task(serve(app, config, until_stopped))
-    try:
-        yield port
-    finally:
-        stop.set()
-        await served
-
-
 async def start(send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
 
@@ -231,11 +209,6 @@ async def ask(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
     return reader, writer
-
-
-def connections_served() -> int:
-    """How many connections the server of this process has a task for."""
-    return sum("_server_callback" in repr(task.get_coro()) for task in asyncio.all_tasks())
 
 
 async def test_idle_clients_are_sent_away_and_slow_answers_are_not() -> None:

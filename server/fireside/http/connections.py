@@ -22,6 +22,7 @@ from hypercorn.config import Config
 from hypercorn.events import Event, RawData, Updated
 
 from fireside.http.sockets import local_ones_uncompressed
+from fireside.http.unread import unread_bodies_dropped
 
 _hypercorn: Any = importlib.import_module("hypercorn.asyncio")
 """Untyped, since Hypercorn does not export what is replaced in it."""
@@ -31,7 +32,7 @@ _SWITCHING = b"HTTP/1.1 101"
 
 async def serve(app: Any, config: Config, shutdown_trigger: Callable[[], Awaitable[None]]) -> None:
     """Serve an ASGI app until the trigger returns."""
-    with _as_tcp_server(Connection), local_ones_uncompressed():
+    with _as_tcp_server(Connection), local_ones_uncompressed(), unread_bodies_dropped():
         await _hypercorn.serve(app, config, shutdown_trigger=shutdown_trigger)
 
 
