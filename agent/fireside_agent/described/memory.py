@@ -3,12 +3,12 @@
 import msgspec
 
 from fireside_agent.described.route import Parameter, Route
-from fireside_agent.memory.editing import Saved
+from fireside_agent.memory.editing import Renamed, Saved
 from fireside_agent.memory.git import Commit
 from fireside_agent.memory.links import Links
 from fireside_agent.memory.proposal import Proposal, ProposalStatus
 from fireside_agent.memory.records import Status, Summary
-from fireside_agent.memory.routes import Acceptance, ArticleAnswer, Edit, PageAnswer, VersionAnswer
+from fireside_agent.memory.routes import Acceptance, ArticleAnswer, Edit, NewName, PageAnswer, VersionAnswer
 from fireside_agent.memory.search import Results
 
 _MEMORY = "Memory"
@@ -73,6 +73,16 @@ ROUTES = (
         "Delete an article: one commit",
         Saved,
         (_NAME, Parameter("before_hash", "Of the article that is meant to go.", required=True)),
+        errors=_ARTICLE,
+    ),
+    Route(
+        "POST",
+        "/api/memory/rename",
+        _MEMORY,
+        "Rename an article, and the links to it: one commit",
+        Renamed,
+        (_NAME,),
+        body=NewName,
         errors=_ARTICLE,
     ),
     Route(

@@ -5,10 +5,11 @@ from typing import NoReturn
 
 import msgspec
 
-from fireside_agent.memory.errors import ArticleChanged, EditConflict
+from fireside_agent.memory.errors import ArticleChanged, EditConflict, InvalidName, NameTaken
 from fireside_agent.memory.folder import check_text
-from fireside_agent.memory.names import check_name
+from fireside_agent.memory.names import Names, check_name
 from fireside_agent.memory.proposal import diff_of, hash_of
+from fireside_agent.memory.relinking import relinked
 from fireside_agent.memory.vault import Vault
 
 
@@ -18,6 +19,12 @@ class Saved(msgspec.Struct, frozen=True):
     name: str
     hash: str
     commit: str | None
+
+
+class Renamed(Saved, frozen=True):
+    """The article under its new name, and the other articles whose links to it were changed."""
+
+    linked: list[str]
 
 
 async def save(vault: Vault, name: str, text: str, before_hash: str) -> Saved:
@@ -41,6 +48,17 @@ async def remove(vault: Vault, name: str, before_hash: str) -> Saved:
     return await vault.exclusive(lambda: _remove(vault, name, before_hash))
 
 
+async def rename(vault: Vault, name: str, new_name: str, before_hash: str) -> Renamed:
+    """Give the article that the person saw another name; links to it follow. One commit.
+
+    Raises:
+        ArticleNotFound: it is not there.
+        NameTaken: another one has that name.
+        EditConflict: it is another one now.
+    """
+    return await vault.exclusive(lambda: _rename(vault, name, new_name, before_hash))
+
+
 def _save(vault: Vault, name: str, text: str, before_hash: str) -> Saved:
     check_text(text)
     current = vault.folder.read_or_none(name)
@@ -60,6 +78,33 @@ def _remove(vault: Vault, name: str, before_hash: str) -> Saved:
     except ArticleChanged as error:
         _refuse(vault, name, "", before_hash, error)
     return Saved(name, "", commit)
+
+
+def _rename(vault: Vault, name: str, new_name: str, before_hash: str) -> Renamed:
+    article = vault.folder.read(name)
+    name, new_name = article.name, _new_name(vault, article.name, new_name)
+    if hash_of(article.text) != before_hash:
+        words = f"{name} has changed since you opened it. Nothing was renamed. Read it again."
+        raise EditConflict(words, article.text, "", hash_of(article.text))
+    if new_name == name:
+        return Renamed(name, before_hash, None, [])
+    texts = relinked(vault.folder.articles(), name, new_name)
+    others = sorted(texts.keys() - {new_name})
+    vault.keep_hand_edits_now([name, *others])
+    commit = vault.rename_now(name, new_name, texts, f"Rename {name} to {new_name}")
+    return Renamed(new_name, hash_of(texts.get(new_name, article.text)), commit, others)
+
+
+def _new_name(vault: Vault, name: str, new_name: str) -> str:
+    try:
+        new_name = check_name(new_name)
+    except InvalidName as error:
+        error.param = "new_name"
+        raise
+    taken = Names(vault.folder.scan()).same_file(new_name)
+    if taken not in (None, name):
+        raise NameTaken(f"There is an article {taken} already. Choose another name.", "new_name")
+    return new_name
 
 
 def _same(before_hash: str, text: str | None = None) -> Callable[[str | None], bool]:

@@ -7,6 +7,7 @@ VaultError
     VaultMissing            404  there is no vault yet
     ProposalNotFound        404
     ProposalSettled         409  accepted, dropped or undone before
+    NameTaken               409  another article has that name
     ArticleChanged          409  the article is no longer what the writer saw
     EditConflict            409  the same, with the article as it is now
     ProposalConflict        409  the same, with what the proposal would change now
@@ -46,8 +47,8 @@ class InvalidName(VaultError):
     status = 400
     code = "invalid_name"
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "name")
+    def __init__(self, message: str, param: str = "name") -> None:
+        super().__init__(message, param)
 
 
 class InvalidQuery(VaultError):
@@ -90,6 +91,12 @@ class ProposalSettled(VaultError):
     """The proposal cannot be settled again."""
 
     code = "proposal_settled"
+
+
+class NameTaken(VaultError):
+    """Another article has that name; nothing was written."""
+
+    code = "name_taken"
 
 
 class ArticleChanged(VaultError):

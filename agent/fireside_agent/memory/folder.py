@@ -12,7 +12,13 @@ from pathlib import Path
 
 from fireside_agent.files import write_whole
 from fireside_agent.memory.articles import Article
-from fireside_agent.memory.errors import ArticleNotFound, InvalidName, VaultError, VaultUnusable
+from fireside_agent.memory.errors import (
+    ArticleNotFound,
+    InvalidName,
+    NameTaken,
+    VaultError,
+    VaultUnusable,
+)
 from fireside_agent.memory.names import SUFFIX, Names, check_name
 
 MAX_ARTICLE_BYTES = 2_000_000
@@ -137,6 +143,10 @@ class Folder:
             self._cache.pop(check_name(name), None)
         return path
 
+    def find_or_none(self, name: str) -> Found | None:
+        """Like `find`; None where there is no note of exactly that name."""
+        return self.scan().get(check_name(name))
+
     def remove(self, name: str) -> None:
         """Take the note away. Raises ArticleNotFound, InvalidName and VaultUnusable."""
         path = self.find(name).path
@@ -146,6 +156,28 @@ class Folder:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise VaultUnusable(f"{name} could not be removed: {error.strerror or error}.") from error
+
+    def move(self, name: str, new_name: str) -> None:
+        """Give the note another name, perhaps one in another folder.
+
+        Raises:
+            InvalidName: see `find`.
+            NameTaken: there is something of that name. Another case of the same name is none.
+            VaultUnusable: the disk refused.
+        """
+        source = self.find(name).path
+        target = self._root / f"{check_name(new_name)}{SUFFIX}"
+        if source.is_symlink():
+            raise InvalidName(f"{name} is a link to another file. Rename that one.")
+        try:
+            self._inside(target)
+            if os.path.lexists(target) and not target.samefile(source):
+                raise NameTaken(f"There is something at {target} already. Choose another name.", "new_name")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._inside(target)
+            source.rename(target)
+        except OSError as error:
+            raise VaultUnusable(f"{name} could not be renamed: {error.strerror or error}.") from error
 
     def _inside(self, path: Path) -> None:
         root = self._root.resolve()

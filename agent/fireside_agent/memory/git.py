@@ -11,9 +11,10 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -35,6 +36,7 @@ DIFF_OPTIONS = (
     *("--text", "--no-ext-diff", "--no-textconv", "--no-renames"),
     *("--src-prefix=a/", "--dst-prefix=b/"),
 )
+COMMITTING = ("commit", "--quiet", "--cleanup=whitespace", "--file=-")
 HISTORY = "--format=%H%x1f%at%x1f%an%x1f%s"
 
 
@@ -77,16 +79,41 @@ class Git:
         self._run("add", "--force", "--", path)
         if not self.changed(path):
             return None
-        text = message.encode(errors="replace").replace(b"\0", b"")
         try:
             self._run(
-                "commit", "--quiet", "--only", "--cleanup=whitespace", "--file=-", "--", path, given=text
+                "commit",
+                "--quiet",
+                "--only",
+                "--cleanup=whitespace",
+                "--file=-",
+                "--",
+                path,
+                given=_message(message),
             )
         except GitError:
             if self.changed(path):
                 raise
             return None  # a person has just committed it
         return self._run("log", "-1", "--format=%H", "--", path).decode().strip()
+
+    def commit_rename(self, old: str, new: str, others: Sequence[str], message: str) -> str:
+        """Commit that the file `old` is `new` now, with what has changed in `others`; the commit's hash.
+
+        Raises GitError: nothing is committed, and the index is as before.
+        """
+        # An index of its own: `commit --only` would take a name for both where case does not count.
+        with TemporaryDirectory(prefix="fireside-") as folder:
+            index = Path(folder) / "index"
+            try:
+                self._run("read-tree", "HEAD", index=index)
+                for each in (None, index):
+                    self._run("update-index", "--force-remove", "--", old, index=each)
+                    self._run("update-index", "--add", "--", new, *others, index=each)
+                self._run(*COMMITTING, given=_message(message), index=index)
+            except GitError:
+                self._run("reset", "--quiet", "--", old, new, *others)
+                raise
+        return self._run("rev-parse", "HEAD").decode().strip()
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -140,23 +167,30 @@ class Git:
         return found.decode().strip() or None
 
     def log(self, path: str) -> list[Commit]:
-        """A file's commits, newest first, at most `MAX_COMMITS`."""
+        """A file's commits, newest first, at most `MAX_COMMITS`; also those before it got its name."""
         if not (self.exists and self._has("HEAD")):
             return []
-        out = self._run("log", f"--max-count={MAX_COMMITS}", "-z", HISTORY, "--", path)
-        records = [record.split("\x1f") for record in out.decode(errors="replace").split("\0") if record]
-        return [Commit(commit, float(at), subject, author) for commit, at, author, subject in records]
+        commits: list[Commit] = []
+        for name, span in self._lives(path):
+            out = self._run("log", f"--max-count={MAX_COMMITS}", "-z", HISTORY, span, "--", name)
+            records = [record.split("\x1f") for record in out.decode(errors="replace").split("\0") if record]
+            commits += (Commit(commit, float(at), words, author) for commit, at, author, words in records)
+        return commits[:MAX_COMMITS]
 
     def diff(self, path: str, commit: str) -> str:
         """What one commit changed in a file. Raises ArticleNotFound for a commit that is not there."""
         self._check(commit)
+        path = self._name_at(path, commit)
         show = ("show", "--format=", "--diff-merges=first-parent", *DIFF_OPTIONS)
-        return self._run(*show, commit, "--", path).decode(errors="replace")
+        if (before := self._renamed_from(path, commit)) is None:
+            return self._run(*show, commit, "--", path).decode(errors="replace")
+        return self._run(*show, "--find-renames", commit, "--", before, path).decode(errors="replace")
 
     def text(self, path: str, commit: str, param: str = "commit") -> str | None:
         """A file as it was after a commit; None where there was none. Raises ArticleNotFound as `diff`."""
         self._check(commit, param)
-        if not self._run("ls-tree", "-z", commit, "--", path):
+        path = self._name_at(path, commit)
+        if not self._has_file(path, commit):
             return None
         return self._run("cat-file", "blob", f"{commit}:{path}").decode(errors="replace")
 
@@ -164,6 +198,10 @@ class Git:
         """From a file after one commit to the same after another. Raises ArticleNotFound as `diff`."""
         self._check(base, "base")
         self._check(commit)
+        before, after = self._name_at(path, base), self._name_at(path, commit)
+        if before != after:
+            return unified_diff(self.text(path, base), self.text(path, commit) or "", path)
+        path = after
         return self._run("diff", *DIFF_OPTIONS, base, commit, "--", path).decode(errors="replace")
 
     def diff_since(self, path: str, text: str) -> str:
@@ -171,6 +209,35 @@ class Git:
         if self._has("HEAD") and self._run("ls-files", "-z", "--", path):
             return self._run("diff", *DIFF_OPTIONS, "HEAD", "--", path).decode(errors="replace")
         return unified_diff(None, text, path)
+
+    def _lives(self, path: str) -> Iterator[tuple[str, str]]:
+        """The names that a file has had, newest first, each with the commits in which it had it."""
+        end = "HEAD"
+        while True:
+            added = self._run("log", "-1", "--no-renames", "--diff-filter=A", "--format=%H", end, "--", path)
+            commit = added.decode().strip()
+            before = self._renamed_from(path, commit) if commit else None
+            if before is None:
+                yield path, end
+                return
+            yield path, f"{commit}^..{end}"
+            path, end = before, f"{commit}^"
+
+    def _renamed_from(self, path: str, commit: str) -> str | None:
+        """The file's name before that commit, where it got this one by it."""
+        show = ("show", "--format=", "--diff-merges=first-parent", "--find-renames", "--name-status", "-z")
+        words = iter(self._run(*show, "--diff-filter=R", commit).decode(errors="replace").split("\0"))
+        renamed = {new: old for _, old, new in zip(words, words, words, strict=False)}
+        return renamed.get(path)
+
+    def _name_at(self, path: str, commit: str) -> str:
+        """The file's name after a commit; the present one where it was not there then."""
+        if self._has_file(path, commit):
+            return path
+        return next((name for name, _ in self._lives(path) if self._has_file(name, commit)), path)
+
+    def _has_file(self, path: str, commit: str) -> bool:
+        return bool(self._run("ls-tree", "-z", commit, "--", path))
 
     def check_available(self) -> None:
         """Raises GitMissing where there is no git program."""
@@ -187,11 +254,17 @@ class Git:
     def _has(self, revision: str) -> bool:
         return self._call(["rev-parse", "--verify", "--quiet", revision], b"", bound=True)[0] == 0
 
-    def _run(self, *arguments: str, given: bytes = b"", bound: bool = True) -> bytes:
-        """Git's output. A lock of another program is waited for, up to `lock_seconds` in all."""
+    def _run(
+        self, *arguments: str, given: bytes = b"", bound: bool = True, index: Path | None = None
+    ) -> bytes:
+        """Git's output. A lock of another program is waited for, up to `lock_seconds` in all.
+
+        Args:
+            index: in place of the repository's own.
+        """
         end = time.monotonic() + self._lock_seconds
         while True:
-            status, out, words = self._call(arguments, given, bound=bound)
+            status, out, words = self._call(arguments, given, bound=bound, index=index)
             if status == 0:
                 return out
             locked = LOCKED.search(words)
@@ -204,7 +277,9 @@ class Git:
                 )
             time.sleep(LOCK_PAUSE_SECONDS)
 
-    def _call(self, arguments: Sequence[str], given: bytes, *, bound: bool) -> tuple[int, bytes, str]:
+    def _call(
+        self, arguments: Sequence[str], given: bytes, *, bound: bool, index: Path | None = None
+    ) -> tuple[int, bytes, str]:
         program = self._program()
         settings = [word for setting in SETTINGS for word in ("-c", setting)]
         pipe = subprocess.PIPE
@@ -213,7 +288,7 @@ class Git:
             process = subprocess.Popen(
                 [program, *settings, *arguments],
                 cwd=self._root,
-                env=self._environment(bound=bound),
+                env=self._environment(bound=bound, index=index),
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
@@ -239,7 +314,7 @@ class Git:
             raise GitMissing("There is no git program. Install git; until then memory can only be read.")
         return program
 
-    def _environment(self, *, bound: bool) -> dict[str, str]:
+    def _environment(self, *, bound: bool, index: Path | None) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         name, address = IDENTITY
         kept |= {
@@ -258,7 +333,13 @@ class Git:
         }
         if bound:
             kept |= {"GIT_DIR": str(self._root / ".git"), "GIT_WORK_TREE": str(self._root)}
+        if index is not None:
+            kept["GIT_INDEX_FILE"] = str(index)
         return kept
+
+
+def _message(text: str) -> bytes:
+    return text.encode(errors="replace").replace(b"\0", b"")
 
 
 def _locked(descriptor: int) -> bool:

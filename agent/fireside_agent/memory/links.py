@@ -36,7 +36,7 @@ class Links(msgspec.Struct, frozen=True):
     inbound: list[InboundLink]
 
 
-def _split(words: str, names: Names) -> tuple[str, str]:
+def split_target(words: str, names: Names) -> tuple[str, str]:
     """Article and heading of a link. An article's own name may hold `#`."""
     if "#" not in words or names.find(words):
         return words, ""
@@ -59,7 +59,7 @@ def _inbound(
         if other.name == article.name:
             continue
         for link in other.wikilinks:
-            if link.words[0] != "#" and names.find(_split(link.words, names)[0]) == article.name:
+            if link.words[0] != "#" and names.find(split_target(link.words, names)[0]) == article.name:
                 seen = _resolve(other, link, articles, names, others)
                 yield InboundLink(
                     article=other.name,
@@ -73,7 +73,7 @@ def _inbound(
 def _resolve(
     article: Article, link: Wikilink, articles: Mapping[str, Article], names: Names, others: Names
 ) -> OutboundLink:
-    target, heading = _split(link.words, names)
+    target, heading = split_target(link.words, names)
     name = names.find(target) if target else article.name
     broken = None
     if name is None and others.find(target) is None:
@@ -90,3 +90,9 @@ def _resolve(
         article=name,
         broken=broken,
     )
+
+
+def names_of(articles: Mapping[str, Article]) -> Names:
+    """The names, titles and aliases of articles."""
+    aliases = [(alias, each.name) for each in articles.values() for alias in (*each.aliases, each.title)]
+    return Names(articles, aliases)

@@ -6,6 +6,7 @@
     GET  article?name=               with an ETag; 304 to If-None-Match
     PUT  article?name=               {"text", "before_hash"}: a person's edit
     DELETE article?name=&before_hash=
+    POST rename?name=                {"new_name", "before_hash"}: links to it follow
     GET  page?name=                  the article rendered, with its links both ways
     GET  version?name=&commit=       the article's text after a commit
     GET  links?name=
@@ -30,7 +31,7 @@ from quart import Blueprint, Response, request
 
 from fireside_agent.answers import error_body, json_answer
 from fireside_agent.memory.articles import Article, Field
-from fireside_agent.memory.editing import remove, save
+from fireside_agent.memory.editing import remove, rename, save
 from fireside_agent.memory.errors import (
     ArticleNotFound,
     EditConflict,
@@ -88,6 +89,13 @@ class Edit(msgspec.Struct):
     """Body of `PUT article`: the new text, and the hash of the one that it was made from, empty for none."""
 
     text: str
+    before_hash: str
+
+
+class NewName(msgspec.Struct):
+    """Body of `rename`: the new name, and the hash of the article that was meant."""
+
+    new_name: str
     before_hash: str
 
 
@@ -165,6 +173,11 @@ def _add_editing(blueprint: Blueprint, vault: Vault) -> None:
     @blueprint.delete("/article")
     async def delete_article() -> Response:
         return json_answer(await remove(vault, _argument("name"), _argument("before_hash")))
+
+    @blueprint.post("/rename")
+    async def rename_article() -> Response:
+        body = _decoded(await request.get_data(), NewName)
+        return json_answer(await rename(vault, _argument("name"), body.new_name, body.before_hash))
 
 
 def _add_proposals(blueprint: Blueprint, proposals: Proposals) -> None:

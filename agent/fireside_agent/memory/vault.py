@@ -5,7 +5,7 @@ process go one after the other, and each is one commit of one article.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from fireside_agent.memory.errors import (
 )
 from fireside_agent.memory.folder import Folder, replace_file
 from fireside_agent.memory.git import LOCK_SECONDS, Commit, Git
-from fireside_agent.memory.links import Links, links_of
+from fireside_agent.memory.links import Links, links_of, names_of
 from fireside_agent.memory.names import SUFFIX, Names, check_name
 from fireside_agent.memory.pages import Page, page_of
 from fireside_agent.memory.records import README, Imported, Status, Summary, summarize
@@ -199,6 +199,41 @@ class Vault:
             error.args = (f"{name} is deleted, which is not committed. {error}",)
             raise
 
+    def rename_now(self, name: str, new_name: str, texts: Mapping[str, str], message: str) -> str:
+        """Give the article another name and put `texts` into the articles that have those names then.
+
+        All of it is one commit, for work inside `exclusive`. Blocks.
+
+        Raises VaultError: nothing has changed, or the error says what has.
+        """
+        before = {each: self.folder.read(name if each == new_name else each).text for each in texts}
+        old = self._path(name)
+        try:
+            self.folder.move(name, new_name)
+            for each, text in texts.items():
+                self.folder.write(each, text)
+            others = [self._path(each) for each in texts if each != new_name]
+            return self._git.commit_rename(old, self._path(new_name), others, message)
+        except VaultError as error:
+            try:
+                self._take_back(name, new_name, before)
+            except VaultError as again:
+                error.args = (f"{name} is renamed in part, and that is not committed. {again} {error}",)
+            raise
+
+    def _take_back(self, name: str, new_name: str, texts: Mapping[str, str]) -> None:
+        if self.folder.find_or_none(name) is None:
+            self.folder.move(new_name, name)
+        for each, text in texts.items():
+            self.folder.write(name if each == new_name else each, text)
+
+    def keep_hand_edits_now(self, names: Iterable[str]) -> None:
+        """Commit what was changed in these articles by hand, for work inside `exclusive`. Blocks."""
+        self._check_writable()
+        for name in names:
+            if self._git.changed(path := self._path(name)):
+                self._keep_hand_edits(path, name)
+
     def _keep_hand_edits(self, path: str, name: str) -> None:
         try:
             self._git.commit(path, f"Keep changes made by hand to {name}")
@@ -346,9 +381,3 @@ class Vault:
             else:
                 done.added.append(name)
         return done
-
-
-def names_of(articles: dict[str, Article]) -> Names:
-    """The names, titles and aliases of articles."""
-    aliases = [(alias, each.name) for each in articles.values() for alias in (*each.aliases, each.title)]
-    return Names(articles, aliases)

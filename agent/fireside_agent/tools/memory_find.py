@@ -3,9 +3,8 @@
 from typing import Any
 
 from fireside_agent.memory.articles import KINDS, Article
-from fireside_agent.memory.links import InboundLink, OutboundLink
+from fireside_agent.memory.links import InboundLink, OutboundLink, names_of
 from fireside_agent.memory.search import Result
-from fireside_agent.memory.vault import names_of
 from fireside_agent.tools.memory_base import NAME_SCHEMA, MemoryTool, more, named, object_schema
 from fireside_agent.tools.tool import ToolError
 

@@ -54,6 +54,7 @@
  *
  * @typedef {{query: string, terms: string[], total: number, results: Found[]}} Results
  * @typedef {{name: string, hash: string, commit: string | null}} Saved
+ * @typedef {Saved & {linked: string[]}} Renamed  linked: other articles whose links were changed
  */
 
 import { askRoute, postJson } from "./answers.js";
@@ -104,6 +105,15 @@ export function saveArticle(name, text, before_hash) {
   const body = JSON.stringify({ text, before_hash });
   return askRoute(at("article", { name }), { method: "PUT", headers, body });
 }
+
+/**
+ * @param {string} name
+ * @param {string} new_name
+ * @param {string} before_hash
+ * @returns {Promise<Renamed>}
+ */
+export const renameArticle = (name, new_name, before_hash) =>
+  postJson(at("rename", { name }), { new_name, before_hash });
 
 /** @param {string} name @param {string} before_hash @returns {Promise<Saved>} */
 export const deleteArticle = (name, before_hash) =>

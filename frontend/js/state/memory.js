@@ -1,10 +1,11 @@
 /** @import { Signal } from "../lib.js" */
-/** @import { Status, Summary } from "../net/memory_api.js" */
+/** @import { Renamed, Status, Summary } from "../net/memory_api.js" */
 /** @import { ProposalValue } from "./proposals.js" */
 
 import { batch, computed, signal } from "../lib.js";
 import { RouteError, reasonOf } from "../net/answers.js";
-import { askStatus, deleteArticle, listArticles, makeVault, openProposals, saveArticle } from "../net/memory_api.js";
+import { askStatus, deleteArticle, listArticles, makeVault, openProposals, renameArticle, saveArticle } from "../net/memory_api.js";
+import { moveUnsaved } from "./memory_edit.js";
 
 /** The memory as a whole: whether there is one, and its articles. */
 export class Memory {
@@ -43,6 +44,23 @@ export class Memory {
     }
     await this.load();
     return "";
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} new_name
+   * @param {string} hash  of the article that is meant
+   * @returns {Promise<Renamed | string>} why it was not renamed, if it was not
+   */
+  async rename(name, new_name, hash) {
+    try {
+      const renamed = await renameArticle(name, new_name, hash);
+      moveUnsaved(name, renamed.name);
+      await this.load();
+      return renamed;
+    } catch (error) {
+      return reasonOf(error);
+    }
   }
 
   /** Put a deleted article back. @param {string} name @param {string} text */

@@ -30,6 +30,13 @@ export function unsavedOf(name) {
 /** @param {string} name */
 export const dropUnsaved = (name) => SHELF.set("", name || NEW);
 
+/** What was typed for an article goes with its name. @param {string} name @param {string} new_name */
+export function moveUnsaved(name, new_name) {
+  if (name === new_name || !unsavedOf(name)) return;
+  SHELF.set(SHELF.get(name), new_name);
+  dropUnsaved(name);
+}
+
 /** A text that the person edits; every change is kept in the browser until it is saved. */
 export class ArticleEdit {
   /** @type {Signal<string>} */

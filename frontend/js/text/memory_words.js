@@ -52,7 +52,14 @@ export function commitWords(subject, name) {
     [`Revert "Change ${name}"`]: "Proposal undone",
     [`Revert "Add ${name}"`]: "Taken back",
   };
+  if (subject.startsWith("Rename ") && subject.endsWith(` to ${name}`)) return "Renamed";
   return known[subject] ?? subject;
+}
+
+/** @param {{name: string, linked: readonly string[]}} renamed */
+export function renamedWords({ name, linked }) {
+  const links = linked.length ? ` The links to it in ${several(linked.length, "other article")} follow.` : "";
+  return `The article is “${name}” now.${links}`;
 }
 
 /** The folder of an article's name, "" at the top. @param {string} name */

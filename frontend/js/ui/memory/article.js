@@ -4,8 +4,8 @@
 import { html, useLayoutEffect, useRef, useSignal } from "../../lib.js";
 import { BlockView } from "../../dom/block_view.js";
 import { dropUnsaved, unsavedOf } from "../../state/memory_edit.js";
-import { listHref } from "../../state/memory_place.js";
-import { ago, exactly, folderOf, wordCount } from "../../text/memory_words.js";
+import { articleHref, listHref } from "../../state/memory_place.js";
+import { ago, exactly, folderOf, renamedWords, wordCount } from "../../text/memory_words.js";
 import { useApp } from "../context.js";
 import { CopyButton } from "../copy_button.js";
 import { Icon } from "../icons.js";
@@ -57,7 +57,7 @@ export function Article({ memory, page, heading, onEdit, onHistory }) {
 
 /** @param {Omit<ArticleProps, "heading">} props */
 function Acts({ memory, page, onEdit, onHistory }) {
-  const { announcer, notices, router } = useApp();
+  const { announcer, notices, palette, router } = useApp();
   const busy = useSignal(false);
   const remove = async () => {
     busy.value = true;
@@ -74,9 +74,23 @@ function Acts({ memory, page, onEdit, onHistory }) {
     if (router.view.peek() === "memory") location.hash = listHref;
     return undefined;
   };
+  const rename = () => palette.ask("New name of this article", page.name, (name) => void renameTo(name));
+  const renameTo = async (/** @type {string} */ name) => {
+    busy.value = true;
+    const renamed = await memory.rename(page.name, name, page.hash);
+    busy.value = false;
+    if (typeof renamed === "string") return notices.add(renamed);
+    notices.tell(renamedWords(renamed));
+    if (router.view.peek() === "memory") location.hash = articleHref(renamed.name);
+    return undefined;
+  };
   return html`<div class="article__acts">
     ${memory.writable.value &&
     html`<button type="button" class="action" data-act="edit" onClick=${onEdit}><${Icon} name="edit" />Edit</button>`}
+    ${memory.writable.value &&
+    html`<button type="button" class="action" disabled=${busy.value} onClick=${rename}>
+      <${Icon} name="file" />Rename
+    </button>`}
     <button type="button" class="action" data-act="history" onClick=${onHistory}><${Icon} name="undo" />History</button>
     <${CopyButton} label="Copy as Markdown" text=${() => page.text} />
     ${memory.writable.value &&
