@@ -251,35 +251,6 @@ def test_a_deleted_article_comes_back_with_one_click(memory: Memory, page: Page)
     expect(page.get_by_role("region", name="Versions").get_by_role("button").first).to_contain_text("Deleted")
 
 
-def test_an_article_gets_another_name_and_links_to_it_follow(memory: Memory, page: Page) -> None:
-    page.goto(f"{memory.url}/Tomatoes")
-    act(page, "Edit")
-    editor(page).fill("Half an edit")
-    page.keyboard.press("Escape")
-    act(page, "Rename")
-    expect(page.get_by_role("dialog")).to_contain_text("saves")
-    name = page.get_by_role("dialog").get_by_label("New name of this article")
-    expect(name).to_have_value("Tomatoes")
-    name.fill("plum TREE")
-    name.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("There is an article Plum tree already")
-    page.get_by_role("alert").get_by_role("button", name="Dismiss").click()
-    act(page, "Rename")
-    expect(name).to_have_value("Tomatoes")
-    name.fill("Garden/Red tomatoes")
-    name.press("Enter")
-    expect(page.get_by_text("The links to it in 1 other article follow.")).to_be_visible()
-    expect(page).to_have_url(re.compile("Garden/Red%20tomatoes$"))
-    expect(shown(page)).to_contain_text("You have changes to this article that are not saved")
-    assert not memory.file("Tomatoes").exists()
-    assert memory.subjects()[0] == "Rename Tomatoes to Garden/Red tomatoes"
-    assert "[[Red tomatoes]]" in memory.read("Garden/Plan")
-    act(page, "History")
-    versions = page.get_by_role("region", name="Versions").get_by_role("button")
-    expect(versions.first).to_contain_text("Renamed")
-    expect(versions).to_have_count(2)
-
-
 def test_proposals_are_accepted_edited_refused_and_undone(memory: Memory, page: Page) -> None:
     memory.propose("Tomatoes", "1", old="Red.", new="Dark red.")
     memory.propose("Ana", "2", text="# Ana\n")
