@@ -58,7 +58,7 @@ def test_what_cannot_be_read_is_shown_on_its_chip_and_not_sent(
     new_chat(page, agent)
     refused = {
         "locked.pdf": (locked(document("Herons"), "secret"), "locked with a password"),
-        "scan.pdf": (document("", ""), "no text in it, only images"),
+        "scan.pdf": (document("", ""), "no text in it; it may be a scan"),
         "cut.pdf": (document("Herons")[:150], "damaged"),
     }
     for name, (content, why) in refused.items():

@@ -33,6 +33,8 @@ def create_blueprint(store: AttachmentStore) -> Blueprint:
         if len(uploads) != 1:
             raise RefusedError(400, "one_file", f"Send one file at a time, not {len(uploads)}.", "file")
         (upload,) = uploads
+        if not upload.data:
+            raise RefusedError(415, "empty", f"{upload.name} is empty.", "file")
         try:
             attachment = await store.add(upload.data, upload.name, upload.media_type)
         except UnsupportedFileError as error:
@@ -54,7 +56,7 @@ def create_blueprint(store: AttachmentStore) -> Blueprint:
         fallback = sha256[:12] + (mimetypes.guess_extension(media_type) or "")
         name = clean_name(request.args.get("name", ""), fallback)
         response.headers["Content-Disposition"] = disposition(kind, name)
-        response.headers["Cache-Control"] = "private, max-age=31536000, immutable"
+        response.headers["Cache-Control"] = "no-store"  # a browser's copy would outlive the chat
         return _sandboxed(response)
 
     @blueprint.get("/api/attachments/<sha256>/text")
@@ -64,7 +66,7 @@ def create_blueprint(store: AttachmentStore) -> Blueprint:
             raise _unknown(sha256) if found is None else RefusedError(404, "no_text", NO_TEXT, "sha256")
         response = Response(found, content_type="text/plain; charset=utf-8")
         response.headers["Content-Disposition"] = disposition("inline", f"{sha256[:12]}.txt")
-        response.headers["Cache-Control"] = "private, no-cache"
+        response.headers["Cache-Control"] = "no-store"
         return _sandboxed(response)
 
     @blueprint.get("/api/attachments/<sha256>/reading")

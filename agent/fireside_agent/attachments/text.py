@@ -14,6 +14,9 @@ MAX_SIDE_PIXELS = 16_384
 MAX_PIXELS = 64_000_000
 """An image of a few kilobytes can claim billions of pixels, and whoever decodes it pays for them."""
 
+PDF_STARTS_WITHIN = 1024
+"""Bytes that may come before a document: some mailers and scanners leave some there."""
+
 PLAIN_TEXT = "text/plain"
 PDF = "application/pdf"
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -65,6 +68,8 @@ def inspect(data: bytes, name: str, declared: str = "") -> Content:
     if data.startswith(SIGNATURE):
         return Content(PDF, "")
     text = _decoded(data)
+    if text is None and SIGNATURE in data[:PDF_STARTS_WITHIN]:
+        return Content(PDF, "")
     if text is None:
         raise UnsupportedFileError(
             f"{name} is neither text nor one of PNG, JPEG, GIF, WebP and PDF; only those can be attached."

@@ -94,7 +94,7 @@ def _check(document: _Document) -> None:
     if all(page.failed for page in document.read):
         raise UnreadablePdfError("none of its pages can be read; they are damaged, or hold too much")
     where = "in it" if len(document.read) == document.pages else f"on its first {len(document.read)} pages"
-    raise UnreadablePdfError(f"there is no text {where}, only images, as in a scan")
+    raise UnreadablePdfError(f"there is no text {where}; it may be a scan, which holds only images")
 
 
 def _text(document: _Document) -> str:

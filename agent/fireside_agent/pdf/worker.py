@@ -7,12 +7,13 @@ import re
 import resource
 import signal
 import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
-from pypdf import PdfReader
+from pypdf import PageObject, PdfReader
 from pypdf.errors import FileNotDecryptedError, LimitReachedError
 
 from fireside_agent.pdf.frames import Finished, Frame, Limits, Opened, Page, Refused
@@ -24,6 +25,12 @@ TOO_MUCH = "it holds more than can be read; split it"
 
 ALARM_SECONDS = 5
 """The app kills this process after its time; where there is no app any more, it ends itself so much later."""
+
+_FORMS = re.compile("[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc]+")
+"""Ligatures, radicals and letters by their place in a word, as fonts draw them and nobody types them."""
+
+MOST_PARENTS = 16
+"""Of a form's field; hostile documents make them a circle."""
 
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -63,12 +70,32 @@ def _frames(document: BinaryIO, limits: Limits) -> Iterator[Frame]:
 def _pages(reader: PdfReader, count: int, characters: int) -> Iterator[Page]:
     for number in range(count):
         try:
-            text = reader.pages[number].extract_text()
+            page = reader.pages[number]
+            text = "\n".join([page.extract_text(), *_filled_in(page)])
         except Exception:  # too much on it, or damaged; the others may be well
             yield Page(failed=True)
             continue
-        text = _UNSEEN.sub("", clean(text).replace("\r\n", "\n").replace("\r", "\n")).strip()
+        text = _FORMS.sub(lambda form: unicodedata.normalize("NFKC", form[0]), clean(text))
+        text = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
         yield Page(text[:characters], cut=len(text) > characters)
         characters -= len(text)
         if characters <= 0:
             return
+
+
+def _filled_in(page: PageObject) -> Iterator[str]:
+    """What the fields of a form hold, which is no part of the page's own text, with their names."""
+    for annotation in page.annotations or ():
+        field: Any = annotation.get_object()
+        if field.get("/Subtype") != "/Widget":
+            continue
+        names, value = list[str](), None
+        for _ in range(MOST_PARENTS):
+            value = field.get("/V") if value is None else value
+            names.insert(0, str(field.get("/T", "")))
+            if "/Parent" not in field:
+                break
+            field = field["/Parent"].get_object()
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        if shown and shown != "/Off":
+            yield f"{'.'.join(filter(None, names))}: {shown.removeprefix('/')}"

@@ -206,7 +206,7 @@ async def test_upload_and_download(http: httpx.AsyncClient) -> None:
     for response in (shown, page):
         assert response.headers["x-content-type-options"] == "nosniff"
         assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
-        assert "private" in response.headers["cache-control"]
+        assert response.headers["cache-control"] == "no-store"
 
 
 async def test_limits(http: httpx.AsyncClient, folder: Path) -> None:
@@ -237,6 +237,8 @@ async def test_limits(http: httpx.AsyncClient, folder: Path) -> None:
         assert (response.status_code, response.json()["error"]["code"]) == (413, "too_large")
     refused = await http.post("/api/attachments", files={"file": ("a.png", b"\x7fELF\0", "image/png")})
     assert (refused.status_code, refused.json()["error"]["param"]) == (415, "file")
+    empty = await http.post("/api/attachments", content=b"", headers={"X-File-Name": "empty.pdf"})
+    assert (empty.status_code, empty.json()["error"]["message"]) == (415, "empty.pdf is empty.")
     two = await http.post("/api/attachments", files=[("file", b"1"), ("file", b"2")])
     assert (two.status_code, two.json()["error"]["code"]) == (400, "one_file")
     assert files(folder) == kept

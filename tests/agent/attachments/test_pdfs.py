@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from agent.attachments.test_attachments import rows
+from agent.attachments.test_text import png
 from agent.harness import Client, Served, served_agent
 from agent.pdf.documents import document, endless, locked
 from agent.scripted import Upstream
@@ -71,8 +72,8 @@ async def test_the_text_of_what_is_no_pdf_and_of_what_is_not_there(http: httpx.A
     for route in ("text", "reading"):
         missing = await http.get(f"/api/attachments/{'f' * 64}/{route}")
         assert (missing.status_code, missing.json()["error"]["code"]) == (404, "not_found")
-    empty = await upload(http, b"", "empty.txt")
-    none = await http.get(f"/api/attachments/{empty['sha256']}/text")
+    picture = await upload(http, png(3, 2), "a.png")
+    none = await http.get(f"/api/attachments/{picture['sha256']}/text")
     assert (none.status_code, none.json()["error"]["code"]) == (404, "no_text")
 
 
@@ -80,7 +81,7 @@ async def test_the_text_of_what_is_no_pdf_and_of_what_is_not_there(http: httpx.A
     ("data", "why"),
     [
         (locked(BIRDS, "secret"), "locked with a password"),
-        (document("", ""), "no text in it, only images"),
+        (document("", ""), "no text in it; it may be a scan"),
         (BIRDS[:200], "damaged"),
     ],
 )
@@ -189,7 +190,9 @@ async def test_the_model_gets_the_text_even_of_a_pdf_that_is_still_being_read(
 async def test_the_model_is_told_why_there_is_no_text(
     client: Client, served: Served, upstream: Upstream
 ) -> None:
-    assert "there is no text in it, only images" in await asked_about(client, served, document(""), upstream)
+    assert "there is no text in it; it may be a scan" in await asked_about(
+        client, served, document(""), upstream
+    )
 
 
 async def test_a_long_pdf_is_cut_to_what_the_model_holds(

@@ -92,6 +92,8 @@ def test_cut_images_are_refused(kind: str) -> None:
         ("grün".encode("utf-32"), "a.txt", "", "text/plain", "grün"),
         (b"\x1b[31mred\x1b[0m\r\n\x07", "log", "", "text/plain", "\x1b[31mred\x1b[0m\r\n\x07"),
         (b"%PDF-1.7\n%\xe2\xe3\0", "a.txt", "text/plain", "application/pdf", ""),
+        (b"by mail:\r\n%PDF-1.7\n%\xe2\xe3\0", "a.pdf", "", "application/pdf", ""),
+        (b"A PDF begins with %PDF-1.7", "a.txt", "", "text/plain", "A PDF begins with %PDF-1.7"),
     ],
 )  # fmt: skip
 def test_text_and_pdf(data: bytes, name: str, declared: str, media_type: str, text: str) -> None:

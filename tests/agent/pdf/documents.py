@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import zlib
+from typing import Any
 
 from pypdf import PdfWriter
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject
 
 SHOWN = "BT /F1 12 Tf 20 100 Td (%s) Tj ET"
 BOMB_BYTES = 200_000_000
@@ -16,7 +18,9 @@ def document(*texts: str, kids: int | None = None) -> bytes:
     return written([(SHOWN % text).encode("cp1252") if text else b"" for text in texts], kids=kids)
 
 
-def written(contents: list[bytes], filters: str = "", kids: int | None = None) -> bytes:
+def written(
+    contents: list[bytes], filters: str = "", kids: int | None = None, encoding: str = "/WinAnsiEncoding"
+) -> bytes:
     """A document with a page for each content stream, by hand and without a compression of ours."""
     pages = [3 + 2 * number for number in range(len(contents))]
     listed = pages if kids is None else pages * kids
@@ -25,7 +29,7 @@ def written(contents: list[bytes], filters: str = "", kids: int | None = None) -
         2: f"<< /Type /Pages /Count {len(listed)} /Kids [{' '.join(f'{n} 0 R' for n in listed)}] >>".encode(),
     }
     for number, content in zip(pages, contents, strict=True):
-        font = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+        font = f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding {encoding} >>"
         objects[number] = (
             "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 200] "
             f"/Resources << /Font << /F1 {font} >> >> /Contents {number + 1} 0 R >>"
@@ -42,6 +46,20 @@ def written(contents: list[bytes], filters: str = "", kids: int | None = None) -
         b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
         % (count, table, count, len(data))
     )
+
+
+def form(data: bytes, *fields: dict[str, Any]) -> bytes:
+    """The document with fields on its first page, each of what its parents say and what it says itself."""
+    writer = PdfWriter(clone_from=io.BytesIO(data))
+    listed = ArrayObject()
+    for field in fields:
+        made = DictionaryObject({NameObject("/Subtype"): NameObject("/Widget")})
+        made.update({NameObject(name): value for name, value in field.items()})
+        listed.append(writer._add_object(made))
+    writer.pages[0][NameObject("/Annots")] = listed
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
 
 
 def locked(data: bytes, password: str, algorithm: str = "AES-256") -> bytes:

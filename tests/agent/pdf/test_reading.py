@@ -9,9 +9,10 @@ import sys
 
 import psutil
 import pytest
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
 
 from agent.harness import eventually
-from agent.pdf.documents import bomb, document, endless, locked
+from agent.pdf.documents import SHOWN, bomb, document, endless, form, locked, written
 from fireside_agent.pdf.frames import Limits
 from fireside_agent.pdf.reading import UnreadablePdfError, read_pdf
 
@@ -36,6 +37,29 @@ async def test_pages_are_marked_and_counted() -> None:
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3), (3, 3)]
 
 
+async def test_ligatures_are_the_letters_that_are_searched_for() -> None:
+    encoding = "<< /Differences [65 /ff /fi /onesuperior] >>"
+    read = await read_pdf(written([(SHOWN % "oAice, zebraBsh, xC").encode()], encoding=encoding))
+    assert read.text == "[page 1]\noffice, zebrafish, x¹"
+
+
+async def test_what_was_filled_into_a_form_is_read() -> None:
+    text, name = TextStringObject, NameObject
+    person = DictionaryObject({name("/T"): text("person")})
+    filled = form(
+        document("Please fill in", "page two"),
+        {"/T": text("name"), "/Parent": person, "/V": text("Ludmila")},
+        {"/T": text("yes"), "/V": name("/On")},
+        {"/T": text("no"), "/V": name("/Off")},
+        {"/T": text("empty")},
+        {"/T": text("likes"), "/V": ArrayObject([text("herons"), text("terns")])},
+    )
+    read = await read_pdf(filled)
+    assert read.text == (
+        "[page 1]\nPlease fill in\nperson.name: Ludmila\nyes: On\nlikes: herons, terns\n\n[page 2]\npage two"
+    )
+
+
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
 async def test_what_opens_without_a_password_is_read(algorithm: str) -> None:
     read = await read_pdf(locked(document("Herons", "Terns"), "", algorithm))
@@ -48,7 +72,9 @@ async def test_a_password_is_named_as_the_reason(algorithm: str) -> None:
 
 
 async def test_a_scan_is_not_taken_for_an_empty_text() -> None:
-    assert await refusal(document("", "")) == "there is no text in it, only images, as in a scan"
+    assert (
+        await refusal(document("", "")) == "there is no text in it; it may be a scan, which holds only images"
+    )
     few = Limits(pages=2)
     assert "no text on its first 2 pages" in await refusal(document("", "", "", ""), few)
 
