@@ -13,7 +13,15 @@ from fireside_agent.batches import batches
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import StorageError
 from fireside_agent.markdown_stream import StreamRenderer
-from fireside_agent.messages import Message, MessageStatus, Receipt, SamplingChoice, ToolCall, call_of
+from fireside_agent.messages import (
+    CutText,
+    Message,
+    MessageStatus,
+    Receipt,
+    SamplingChoice,
+    ToolCall,
+    call_of,
+)
 from fireside_agent.protocol import (
     ApprovalSettled,
     Blocks,
@@ -58,6 +66,7 @@ class RunningAnswer:
     def __init__(self, conversation: Conversation, services: Services, message_id: str) -> None:
         self.id = message_id
         self.instructions = ""
+        self.cut: list[CutText] = []
         """In force when it was asked for."""
         self._conversation = conversation
         self._services = services
@@ -221,11 +230,13 @@ class RunningAnswer:
         """What is known of an answer however it ends."""
         sampling = self._conversation.facts.settings.sampling
         said = sampling if sampling != SamplingChoice() else None
-        self._receipt = Receipt(sampling=said, instructions=self.instructions)
+        self._receipt = Receipt(sampling=said, instructions=self.instructions, cut=self.cut)
 
     def _show_receipt(self, receipt: Receipt) -> None:
         begun = self._receipt or Receipt()
-        self._receipt = replace(receipt, sampling=begun.sampling, instructions=begun.instructions)
+        self._receipt = replace(
+            receipt, sampling=begun.sampling, instructions=begun.instructions, cut=begun.cut
+        )
         tokens = receipt.prompt_tokens + receipt.completion_tokens
         if tokens == 0:
             return

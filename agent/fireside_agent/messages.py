@@ -23,6 +23,14 @@ class SamplingChoice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     seed: int | None = None
 
 
+class CutText(msgspec.Struct, frozen=True, kw_only=True):
+    """An attached file of whose text the model got the beginning alone: more does not fit. In characters."""
+
+    name: str
+    given: int
+    characters: int
+
+
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What an answer cost and how it was made. Times in milliseconds, speeds in tokens a second."""
 
@@ -48,6 +56,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """As it was asked for; null where nothing was said."""
     instructions: str = ""
     """The system prompt in force, without what the tools add."""
+    cut: list[CutText] = []
+    """Files of the prompt that the model did not get whole."""
 
 
 class Preview(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from fireside_agent.messages import Message, Summary, ToolCall
+from fireside_agent.messages import CutText, Message, Summary, ToolCall
 from fireside_agent.question import ChatMessage, MadeCall
 from fireside_agent.tools.tool import ChatFacts
 
@@ -93,19 +93,40 @@ def build_messages(
     return messages
 
 
+def cut_texts(
+    path: Sequence[Message], summaries: Sequence[Summary], texts: Mapping[str, str], window: int | None
+) -> list[CutText]:
+    """The files of the last prompt on a path that `build_messages` cuts."""
+    prompt = next((message for message in reversed(path) if message.role == "user"), None)
+    if prompt is None or window is None:
+        return []
+    rooms = _rooms(apply_summary(path, summaries)[1], texts, window)
+    return [
+        CutText(name=attachment.name, given=room, characters=length)
+        for attachment in prompt.attachments
+        if (length := len(texts.get(attachment.sha256, ""))) > (room := rooms.get(attachment.sha256, length))
+    ]
+
+
 def _fitted(path: Iterable[Message], texts: Mapping[str, str], window: int | None) -> Mapping[str, str]:
     """The texts of the files on a path, the longest cut so that they fit together."""
     if window is None:
         return texts
+    rooms = _rooms(path, texts, window)
+    return {sha256: _shortened(texts.get(sha256, ""), room) for sha256, room in rooms.items()}
+
+
+def _rooms(path: Iterable[Message], texts: Mapping[str, str], window: int) -> dict[str, int]:
+    """How many characters the text of each file on a path may have."""
     hashes = {attachment.sha256 for message in path for attachment in message.attachments}
     left = int(window * CHARACTERS_PER_TOKEN * ATTACHED_SHARE)
-    fitted: dict[str, str] = {}
+    rooms: dict[str, int] = {}
     found = sorted(((texts.get(sha256, ""), sha256) for sha256 in hashes), key=lambda pair: len(pair[0]))
     for place, (text, sha256) in enumerate(found):
         room = max(FEWEST_CHARACTERS, left // (len(found) - place))
-        fitted[sha256] = _shortened(text, room)
+        rooms[sha256] = room
         left -= min(len(text), room)
-    return fitted
+    return rooms
 
 
 def prompt_text(message: Message, texts: Mapping[str, str]) -> str:

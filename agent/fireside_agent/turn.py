@@ -18,7 +18,7 @@ from fireside_agent.compaction import compact, is_nearly_full
 from fireside_agent.conversation import Conversation
 from fireside_agent.errors import AgentError, FrameRefusedError, StorageError
 from fireside_agent.messages import Message, ToolCall
-from fireside_agent.prompts import PROMPT_VERSION, build_messages, in_force, system_prompt
+from fireside_agent.prompts import PROMPT_VERSION, build_messages, cut_texts, in_force, system_prompt
 from fireside_agent.protocol import StepStart, TurnEnd, TurnStart, TurnStatus
 from fireside_agent.question import Question
 from fireside_agent.services import Services, new_id
@@ -177,6 +177,7 @@ class Turn:
         names = [spec.name for spec in self._specs]
         answer.instructions = in_force(await services.instructions(), settings.instructions)
         system = system_prompt(answer.instructions, services.toolbox.hints(names), services.own_model())
+        answer.cut = cut_texts(path, conversation.facts.summaries, texts, self._window)
         messages = build_messages(path, system, conversation.facts.summaries, texts, self._window)
         if services.traces:
             fingerprint = hashlib.sha256(msgspec.json.encode(messages)).hexdigest()[:12]

@@ -403,6 +403,13 @@ export interface SamplingChoice {
   seed?: number | null;
 }
 
+/** An attached file of whose text the model got the beginning alone: more does not fit. In characters. */
+export interface CutText {
+  name: string;
+  given: number;
+  characters: number;
+}
+
 /** What an answer cost and how it was made. Times in milliseconds, speeds in tokens a second. */
 export interface Receipt {
   model?: string;
@@ -427,6 +434,8 @@ export interface Receipt {
   sampling?: SamplingChoice | null;
   /** The system prompt in force, without what the tools add. */
   instructions?: string;
+  /** Files of the prompt that the model did not get whole. */
+  cut?: CutText[];
 }
 
 /**

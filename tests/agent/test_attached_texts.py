@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fireside_agent.compaction import is_nearly_full
-from fireside_agent.messages import Attachment, Message, Receipt, Role
-from fireside_agent.prompts import build_messages
+from fireside_agent.messages import Attachment, CutText, Message, Receipt, Role
+from fireside_agent.prompts import build_messages, cut_texts
 
 WINDOW = 1_000
 ROOM = 1_800
@@ -40,6 +40,14 @@ def test_the_longest_are_cut_so_that_all_fit() -> None:
     assert "a" * 850 + "\n[cut here: 5,000 characters in all]" in content
     assert "c" * 850 + "\n[cut here: 9,000 characters in all]" in content
     assert len(content) < ROOM + 300
+
+
+def test_what_is_cut_is_told_of_the_prompt_that_is_asked() -> None:
+    texts = {"a": "a" * 5_000, "b": "b" * 100, "c": "c" * 9_000}
+    path = [said("1", "user", "a"), said("2", "assistant"), said("3", "user", "bc")]
+    [cut] = cut_texts(path, [], texts, WINDOW)
+    assert cut == CutText(name="c.txt", given=850, characters=9_000)
+    assert cut_texts(path, [], texts, None) == cut_texts(path[:1], [], {"a": "a"}, WINDOW) == []
 
 
 def test_nothing_is_cut_where_the_window_is_not_known() -> None:

@@ -1,4 +1,4 @@
-/** @import { MessageStatus, Progress, Receipt, SamplingChoice } from "../protocol.d.ts" */
+/** @import { CutText, MessageStatus, Progress, Receipt, SamplingChoice } from "../protocol.d.ts" */
 /** @import { TurnReceipt } from "../state/turn_receipt.js" */
 
 import { count, milliseconds, seconds, speed } from "./format.js";
@@ -134,4 +134,10 @@ function times(value) {
 export function reasoningWords(live, ms) {
   if (live) return "Thinking…";
   return ms === null ? "Thought" : `Thought for ${ms < 1000 ? "a moment" : seconds(ms / 1000)}`;
+}
+
+/** How much of a file the model got. @param {CutText} file */
+export function partGiven({ name, given, characters }) {
+  const percent = Math.max(1, Math.floor((100 * given) / characters));
+  return `The model got the first ${percent} % of ${name}: more does not fit into its context.`;
 }

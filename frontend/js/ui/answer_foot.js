@@ -3,7 +3,7 @@
 import { html, useComputed, useSignal } from "../lib.js";
 import { otherWriter } from "../state/models_writer.js";
 import { turnReceipt } from "../state/turn_receipt.js";
-import { answerEnd } from "../text/message_words.js";
+import { answerEnd, partGiven } from "../text/message_words.js";
 import { shortName } from "../text/models_words.js";
 import { useApp } from "./context.js";
 import { CopyAnswer, markdownOf } from "./copy_answer.js";
@@ -23,6 +23,7 @@ export function AnswerFoot({ steps }) {
   return html`
     ${end && html`<p class=${`end ${last.status.value === "error" ? "end--bad" : ""}`}>${end}</p>`}
     ${cut && html`<p class="end">The answer reached the length limit.</p>`}
+    ${first.receipt.value?.cut?.map((file) => html`<p key=${file.name} class="end">${partGiven(file)}</p>`)}
     <div class="message__foot">
       <${Siblings} model=${first} what="answer" />
       ${markdownOf(steps) && html`<${CopyAnswer} steps=${steps} />`}
