@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from agent.pdf.documents import document, endless, locked
-from browser.pages import Scripted, ask, asked, drop, new_chat
+from browser.pages import Scripted, answers, ask, asked, drop, expect_done, new_chat, send
 from support.server import Server
 
 PDF = "application/pdf"
@@ -42,13 +42,76 @@ def test_progress_is_shown_and_nothing_is_sent_before_the_end(
     drop(page, "slow.pdf", endless(1), PDF)
     chip = page.get_by_test_id("upload")
     expect(chip.get_by_role("status")).to_have_text("PDF, reading page 2 of 2…")
-    page.get_by_role("textbox", name="Message Fireside").fill("And?")
-    page.get_by_role("textbox", name="Message Fireside").press("Enter")
-    expect(page.get_by_text("or being read. Send again in a moment.")).to_be_visible()
+    send(page, "And?")
+    waits = page.get_by_text("Your message is sent as soon as its files have been read.")
+    expect(waits).to_be_visible()
     expect(asked(page)).to_have_count(0)
     chip.get_by_role("button", name="Remove file: slow.pdf").click()
     expect(chip).to_have_count(0)
+    expect(waits).to_have_count(0)
+    expect(asked(page)).to_have_count(0)
     page.get_by_role("textbox", name="Message Fireside").fill("")
+
+
+def test_a_message_waits_for_its_files_and_is_sent_by_itself(
+    agent: Server, scripted: Scripted, page: Page
+) -> None:
+    scripted.answer(["Terns do."])
+    new_chat(page, agent)
+    read = False
+    going_on = {"state": "reading", "read": 0, "pages": 1, "error": ""}
+    page.route("**/reading", lambda route: route.continue_() if read else route.fulfill(json=going_on))
+    drop(page, "birds.pdf", document("Terns dive"), PDF)
+    send(page, "What swims?")
+    waits = page.get_by_text("Your message is sent as soon as its files have been read.")
+    expect(waits).to_be_visible()
+    page.get_by_role("textbox", name="Message Fireside").fill("What dives?")  # not ready to be sent any more
+    expect(waits).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(waits).to_be_visible()
+    expect(asked(page)).to_have_count(0)
+    read = True
+    expect_done(answers(page).first)
+    expect(asked(page)).to_have_count(1)
+    expect(asked(page).get_by_role("link", name=re.compile("birds.pdf PDF, 1 page"))).to_be_visible()
+    expect(waits).to_have_count(0)
+    assert "Terns dive" in json.dumps(scripted.upstream.requests[-1]["messages"])
+
+
+def test_a_file_that_cannot_be_read_holds_the_message_up_until_it_is_removed(
+    agent: Server, scripted: Scripted, page: Page
+) -> None:
+    scripted.answer(["Terns do."])
+    new_chat(page, agent)
+    drop(page, "locked.pdf", locked(document("Herons"), "secret"), PDF)
+    chips = page.get_by_test_id("upload")
+    expect(chips.get_by_role("status")).to_contain_text("locked with a password")
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    drop(page, "birds.pdf", document("Terns dive"), PDF)
+    expect(chips.nth(1)).to_contain_text("1 page")
+    send(page, "What dives?")
+    alert = page.get_by_role("form", name="Message").get_by_role("alert")
+    expect(alert).to_have_text("locked.pdf cannot be sent, so nothing was. Remove it, then send again.")
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_have_value("What dives?")
+    expect(chips).to_have_count(2)
+    expect(asked(page)).to_have_count(0)
+    page.get_by_role("button", name="Remove file: locked.pdf").click()
+    expect(alert).to_have_count(0)
+    page.get_by_role("button", name="Send").click()
+    expect_done(answers(page).first)
+    expect(asked(page).get_by_role("link", name=re.compile("birds.pdf PDF"))).to_be_visible()
+
+
+def test_files_of_a_new_chat_wait_while_that_is_a_temporary_one(agent: Server, page: Page) -> None:
+    new_chat(page, agent)
+    drop(page, "birds.pdf", document("Terns dive"), PDF)
+    chip = page.get_by_test_id("upload")
+    expect(chip).to_contain_text("1 page")
+    page.get_by_role("button", name="Other kinds of chat").click()
+    page.get_by_role("button", name=re.compile("Temporary chat")).click()
+    expect(chip).to_have_count(0)
+    page.get_by_role("button", name="New chat", exact=True).click()
+    page.get_by_role("button", name="Remove file: birds.pdf").click()
 
 
 def test_what_cannot_be_read_is_shown_on_its_chip_and_not_sent(
@@ -66,5 +129,11 @@ def test_what_cannot_be_read_is_shown_on_its_chip_and_not_sent(
         chip = page.get_by_test_id("upload").filter(has_text=name)
         expect(chip.get_by_role("status")).to_contain_text(why)
         expect(chip).to_have_class(re.compile("file--bad"))
+    send(page, "What is in them?")
+    alert = page.get_by_role("form", name="Message").get_by_role("alert")
+    expect(alert).to_have_text("3 files cannot be sent, so nothing was. Remove them, then send again.")
+    expect(asked(page)).to_have_count(0)
+    for name in refused:
+        page.get_by_role("button", name=f"Remove file: {name}").click()
     ask(page, "What is in them?")
     assert scripted.upstream.requests[-1]["messages"][-1]["content"] == "What is in them?"

@@ -16,7 +16,8 @@ const LOOK_MS = 300;
  * @property {string | null} chat
  * @property {string} name
  * @property {number} size
- * @property {Attachment | null} attachment  null until Fireside has it, and has read it
+ * @property {Attachment | null} attachment  null until Fireside has it
+ * @property {boolean} ready  it can be sent: Fireside has it, and has read it
  * @property {Reading | null} reading  of a PDF, while its text is read
  * @property {string} error
  */
@@ -46,21 +47,10 @@ export class Attaching {
     for (const file of files) void this.#upload(chat, file);
   }
 
-  /** @param {number} key */
-  remove(key) {
-    this.uploads.value = this.uploads.peek().filter((upload) => upload.key !== key);
-  }
-
-  /**
-   * @param {string | null} chat
-   * @returns {Attachment[] | null} what goes with the message that is sent now; null while some are on their way
-   */
-  take(chat) {
-    const own = this.of(chat).filter((upload) => !upload.error);
-    const there = own.flatMap((upload) => upload.attachment ?? []);
-    if (there.length < own.length) return null;
-    this.uploads.value = this.uploads.peek().filter((upload) => upload.chat !== chat);
-    return there;
+  /** Take files off the list: they were sent, or are not to be. @param {readonly Upload[]} files */
+  remove(files) {
+    const keys = files.map((file) => file.key);
+    this.uploads.value = this.uploads.peek().filter((upload) => !keys.includes(upload.key));
   }
 
   /**
@@ -69,14 +59,14 @@ export class Attaching {
    */
   async #upload(chat, file) {
     const key = (this.#keys += 1);
-    const upload = { key, chat, name: file.name, size: file.size, attachment: null, reading: null, error: "" };
+    const upload = { key, chat, name: file.name, size: file.size, attachment: null, ready: false, reading: null, error: "" };
     this.uploads.value = [...this.uploads.peek(), upload];
     const body = new FormData();
     body.append("file", file);
     try {
       const attachment = await askRoute("/api/attachments", { method: "POST", body });
-      const pages = isPdf(attachment) ? await this.#read(key, attachment.sha256) : null;
-      this.#change(key, { attachment: { ...attachment, pages } });
+      if (isPdf(attachment)) await this.#read(key, attachment);
+      else this.#change(key, { attachment, ready: true });
     } catch (error) {
       this.#change(key, { error: reasonOf(error) });
     }
@@ -86,16 +76,15 @@ export class Attaching {
    * Wait until a PDF has been read, or taken off the list.
    *
    * @param {number} key
-   * @param {string} sha256
-   * @returns {Promise<number | null>} its pages
+   * @param {Attachment} attachment
    */
-  async #read(key, sha256) {
-    for (;;) {
+  async #read(key, attachment) {
+    while (this.uploads.peek().some((upload) => upload.key === key)) {
       /** @type {Reading} */
-      const reading = await askRoute(`/api/attachments/${sha256}/reading`);
-      if (reading.state === "failed") this.#change(key, { error: reading.error });
-      if (reading.state !== "reading" || !this.uploads.peek().some((upload) => upload.key === key)) return reading.pages;
-      this.#change(key, { reading });
+      const reading = await askRoute(`/api/attachments/${attachment.sha256}/reading`);
+      const { state, pages, error } = reading;
+      this.#change(key, { attachment: { ...attachment, pages }, ready: state === "read", reading, error });
+      if (state !== "reading") return;
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }

@@ -3,6 +3,7 @@ import { commandOf } from "./actions.js";
 import { useApp } from "./context.js";
 import { ComposerButtons, SteerSwitch } from "./composer_buttons.js";
 import { COMPOSER, focusComposer } from "./focus.js";
+import { HeldNote, keysOf } from "./held_note.js";
 import { UploadList } from "./upload_list.js";
 
 const GROWS_BY_ITSELF = CSS.supports("field-sizing", "content");
@@ -12,28 +13,36 @@ const COMPOSING = 229;
 export function Composer() {
   const app = useApp();
   const { attaching, client, drafts, notices, session } = app;
+  // What was attached to a new chat waits while that is a temporary one.
+  const files = session.temporary.value ? [] : attaching.of(session.id.value);
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const empty = useDraft(area);
   /** What is sent during an answer is seen by it at its next step. */
   const steer = useSignal(false);
+  /** The files because of which a message could not be sent at once; another choice of files ends that. */
+  const heldBy = useSignal("");
+  const held = heldBy.value !== "" && heldBy.value === keysOf(files);
+  const ready = files.every((file) => file.ready);
   useEffect(focusComposer, [session.id.value]);
+  useEffect(() => void (heldBy.value = ""), [session.id.value, session.temporary.value]);
+  useEffect(() => void (heldBy.peek() && held && ready && send()), [held, ready]);
 
   const send = () => {
     const text = area.current?.value ?? "";
     const id = session.id.peek();
-    if (!area.current || (!text.trim() && attaching.of(id).length === 0)) return;
+    if (!text.trim() && !anyGoes(files)) return;
     const command = commandOf(app, text);
     if (command) {
       drafts.set(id, "");
       return void command();
     }
-    const attachments = attaching.take(id);
-    if (!attachments) return notices.add("A file is still on its way to Fireside, or being read. Send again in a moment.");
+    heldBy.value = ready ? "" : keysOf(files);
+    if (!ready) return;
+    const attachments = files.flatMap((file) => file.attachment ?? []);
     const steers = steer.peek() && session.running.peek() !== null;
-    if (!text.trim() && attachments.length === 0) return;
     client.ask(text, { ...(attachments.length && { attachments }), ...(steers && { steer: true }) });
+    attaching.remove(files);
     drafts.set(id, "");
-    area.current.focus();
   };
   const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === COMPOSING) return;
@@ -43,8 +52,10 @@ export function Composer() {
   const onSubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     send();
+    area.current?.focus();
   };
   const onInput = () => {
+    heldBy.value = "";
     drafts.keep(session.id.peek(), area.current?.value ?? "", { shelved: !session.temporary.peek() });
     empty.value = !area.current?.value.trim();
     fit(area.current);
@@ -61,11 +72,10 @@ export function Composer() {
     else attaching.add(session.id.peek(), data.files);
     return true;
   };
-  const nothing = empty.value && attaching.of(session.id.value).length === 0;
   return html`<form class="composer" aria-label="Message" onSubmit=${onSubmit} onDragOver=${allowDrop} onDrop=${onDrop}>
     <${SteerSwitch} steer=${steer} />
     <div class="composer__box">
-      <${UploadList} />
+      <${UploadList} uploads=${files} />
       <textarea
         id=${COMPOSER}
         ref=${area}
@@ -78,11 +88,15 @@ export function Composer() {
         onInput=${onInput}
         onPaste=${onPaste}
       ></textarea>
-      <${ComposerButtons} empty=${nothing} />
+      <${ComposerButtons} empty=${empty.value && !anyGoes(files)} />
     </div>
+    <${HeldNote} files=${held ? files : []} />
     <${Hint} />
   </form>`;
 }
+
+/** @param {readonly import("../state/attaching.js").Upload[]} files */
+const anyGoes = (files) => files.some((file) => !file.error);
 
 /** @param {DragEvent} event */
 function allowDrop(event) {

@@ -1,29 +1,36 @@
+/** @import { Upload } from "../state/attaching.js" */
+
 import { html } from "../lib.js";
 import { readingWords, sizeOf } from "../text/file_words.js";
 import { useApp } from "./context.js";
 import { Icon } from "./icons.js";
 
-/** The files that go with the message that is being written. */
-export function UploadList() {
-  const { attaching, session } = useApp();
-  const uploads = attaching.of(session.id.value);
+/** The files that go with the message that is being written. @param {{uploads: readonly Upload[]}} props */
+export function UploadList({ uploads }) {
+  const { attaching } = useApp();
   if (uploads.length === 0) return null;
   return html`<ul class="files files--going" aria-label="Files to be sent">
     ${uploads.map(
-      ({ key, name, attachment, reading, error }) => html`<li
-        key=${key}
-        class=${`file ${error ? "file--bad" : ""}`}
-        data-testid="upload"
-      >
-        <${Icon} name=${error ? "warning" : "file"} />
-        <span class="file__name" dir="auto">${name}</span>
-        <span class="file__size" role="status"
-          >${error || (attachment ? sizeOf(attachment) : reading ? readingWords(reading) : "Uploading…")}</span
+      (upload) => html`<li key=${upload.key} class=${`file ${upload.error ? "file--bad" : ""}`} data-testid="upload">
+        <${Icon} name=${upload.error ? "warning" : "file"} />
+        <span class="file__name" dir="auto">${upload.name}</span>
+        <span class="file__size" role="status">${stateOf(upload)}</span>
+        <button
+          type="button"
+          class="tool"
+          aria-label=${`Remove file: ${upload.name}`}
+          onClick=${() => attaching.remove([upload])}
         >
-        <button type="button" class="tool" aria-label=${`Remove file: ${name}`} onClick=${() => attaching.remove(key)}>
           <${Icon} name="close" />
         </button>
       </li>`,
     )}
   </ul>`;
+}
+
+/** @param {Upload} upload */
+function stateOf({ attachment, ready, reading, error }) {
+  if (error) return error;
+  if (ready && attachment) return sizeOf(attachment);
+  return reading ? readingWords(reading) : "Uploading…";
 }
