@@ -5,10 +5,22 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from agent.pdf.documents import document, endless, locked
-from browser.pages import Scripted, answers, ask, asked, drop, expect_done, new_chat, send
+from browser.pages import (
+    Scripted,
+    answers,
+    ask,
+    asked,
+    drop,
+    expect_done,
+    expect_inside,
+    expect_true,
+    new_chat,
+    send,
+)
 from support.server import Server
 
 PDF = "application/pdf"
@@ -137,3 +149,25 @@ def test_what_cannot_be_read_is_shown_on_its_chip_and_not_sent(
         page.get_by_role("button", name=f"Remove file: {name}").click()
     ask(page, "What is in them?")
     assert scripted.upstream.requests[-1]["messages"][-1]["content"] == "What is in them?"
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_long_names_stay_inside_with_their_ending_and_their_buttons(
+    agent: Server, page: Page, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 760})
+    new_chat(page, agent)
+    names = ["Invoice_2026-11-30_CityWaterworks_final_v2.pdf", f"{'x' * 200}.pdf", "locked.pdf"]
+    for name in names[:2]:
+        drop(page, name, document("Terns dive"), PDF)
+    drop(page, names[2], locked(document("Herons"), "secret"), PDF)
+    expect(page.get_by_text("PDF, 1 page")).to_have_count(2)
+    expect(page.get_by_text("locked with a password")).to_be_visible()
+    expect_true(page, f"document.documentElement.scrollWidth <= {width}")
+    for name in names:
+        expect_inside(page.get_by_role("button", name=f"Remove file: {name}"), width, 760)
+    expect_inside(page.get_by_text("nal_v2.pdf", exact=True), width, 760)
+    cut = page.get_by_text("locked.pdf", exact=True).evaluate("name => name.scrollWidth > name.clientWidth")
+    assert not cut
+    for name in names:
+        page.get_by_role("button", name=f"Remove file: {name}").click()

@@ -3,6 +3,7 @@
 import { html } from "../lib.js";
 import { readingWords, sizeOf } from "../text/file_words.js";
 import { useApp } from "./context.js";
+import { FileName } from "./file_name.js";
 import { Icon } from "./icons.js";
 
 /** The files that go with the message that is being written. @param {{uploads: readonly Upload[]}} props */
@@ -13,8 +14,10 @@ export function UploadList({ uploads }) {
     ${uploads.map(
       (upload) => html`<li key=${upload.key} class=${`file ${upload.error ? "file--bad" : ""}`} data-testid="upload">
         <${Icon} name=${upload.error ? "warning" : "file"} />
-        <span class="file__name" dir="auto">${upload.name}</span>
-        <span class="file__size" role="status">${stateOf(upload)}</span>
+        <span class="file__words">
+          <${FileName} name=${upload.name} />
+          <span class="file__size" role="status">${stateOf(upload)}</span>
+        </span>
         <button
           type="button"
           class="tool"
