@@ -24,6 +24,7 @@ from browser.pages import (
 from support.server import Server
 
 PDF = "application/pdf"
+TAB = {"refusals_are_fine": True}
 
 
 def test_a_dropped_pdf_is_read_and_the_model_gets_its_text(
@@ -171,3 +172,33 @@ def test_long_names_stay_inside_with_their_ending_and_their_buttons(
     assert not cut
     for name in names:
         page.get_by_role("button", name=f"Remove file: {name}").click()
+
+
+def test_files_of_a_draft_outlast_a_reload_as_far_as_they_are_still_there(
+    agent: Server, scripted: Scripted, page: Page
+) -> None:
+    scripted.answer(["Terns do."])
+    new_chat(page, agent)
+    drop(page, "birds.pdf", document("Terns dive", "Herons wade"), PDF)
+    drop(page, "notes.txt", b"Gulls scream", "text/plain")
+    chips = page.get_by_test_id("upload")
+    expect(chips.filter(has_text="PDF, 2 pages")).to_be_visible()
+    expect(chips.filter(has_text="12 B")).to_be_visible()
+    page.get_by_role("textbox", name="Message Fireside").fill("What dives?")
+    page.reload()
+    expect(chips.filter(has_text="PDF, 2 pages")).to_be_visible()
+    expect(chips.filter(has_text="12 B")).to_be_visible()
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect_done(answers(page).first)
+    expect(asked(page).get_by_role("link", name="birds.pdf PDF, 2 pages", exact=True)).to_be_visible()
+    new_chat(page, agent)
+    expect(chips).to_have_count(0)
+    drop(page, "gone.txt", b"Soon removed", "text/plain")
+    expect(chips).to_contain_text("12 B")
+    page.route("**/reading", lambda route: route.fulfill(status=404, json={"error": {"message": "None."}}))
+    page.reload()
+    expect(chips).to_contain_text("Fireside no longer has this file; attach it again.")
+    chips.get_by_role("button", name="Remove file: gone.txt").click()
+    page.reload()
+    expect(page.get_by_role("textbox", name="Message Fireside")).to_be_visible()
+    expect(chips).to_have_count(0)

@@ -2,7 +2,8 @@
 /** @import { Signal } from "../lib.js" */
 
 import { signal } from "../lib.js";
-import { askRoute, reasonOf } from "../net/answers.js";
+import { Shelf } from "../dom/storage.js";
+import { RouteError, askRoute, reasonOf } from "../net/answers.js";
 import { isPdf } from "../text/file_words.js";
 
 /** Between two looks at how far a PDF has been read. */
@@ -28,11 +29,14 @@ const LOOK_MS = 300;
  * @typedef {{state: "reading" | "read" | "failed", read: number, pages: number | null, error: string}} Reading
  */
 
-/** Files on their way to Fireside. They are sent with a message by their hash. */
+/** Files on their way to Fireside. They are sent with a message by their hash, and kept with its draft over reloads. */
 export class Attaching {
   /** @type {Signal<readonly Upload[]>} */
   uploads = signal([]);
   #keys = 0;
+  #shelf = new Shelf("localStorage", "files");
+  /** @type {Set<string | null>} chats whose kept files are on the list */
+  #restored = new Set();
 
   /** @param {string | null} chat */
   of(chat) {
@@ -51,6 +55,28 @@ export class Attaching {
   remove(files) {
     const keys = files.map((file) => file.key);
     this.uploads.value = this.uploads.peek().filter((upload) => !keys.includes(upload.key));
+    files.forEach((file) => this.#keep(file.chat));
+  }
+
+  /** Put on the list what was attached before the page was loaded. @param {string | null} chat */
+  restore(chat) {
+    if (this.#restored.has(chat)) return;
+    this.#restored.add(chat);
+    for (const attachment of JSON.parse(this.#shelf.get(chat ?? "new") || "[]")) void this.#lookFor(chat, attachment);
+  }
+
+  /**
+   * @param {string | null} chat
+   * @param {Attachment} attachment  which Fireside had, and may have removed since
+   */
+  async #lookFor(chat, attachment) {
+    const key = this.#put(chat, attachment, attachment);
+    try {
+      await this.#read(key, attachment);
+    } catch (error) {
+      const gone = error instanceof RouteError && error.status === 404;
+      this.#change(key, { error: gone ? "Fireside no longer has this file; attach it again." : reasonOf(error) });
+    }
   }
 
   /**
@@ -58,18 +84,35 @@ export class Attaching {
    * @param {File} file
    */
   async #upload(chat, file) {
-    const key = (this.#keys += 1);
-    const upload = { key, chat, name: file.name, size: file.size, attachment: null, ready: false, reading: null, error: "" };
-    this.uploads.value = [...this.uploads.peek(), upload];
+    const key = this.#put(chat, file);
     const body = new FormData();
     body.append("file", file);
     try {
       const attachment = await askRoute("/api/attachments", { method: "POST", body });
+      this.#change(key, { attachment, ready: !isPdf(attachment) });
+      this.#keep(chat);
       if (isPdf(attachment)) await this.#read(key, attachment);
-      else this.#change(key, { attachment, ready: true });
     } catch (error) {
       this.#change(key, { error: reasonOf(error) });
     }
+  }
+
+  /**
+   * @param {string | null} chat
+   * @param {{name: string, size: number}} file
+   * @param {Attachment | null} [attachment]
+   */
+  #put(chat, { name, size }, attachment = null) {
+    const key = (this.#keys += 1);
+    const upload = { key, chat, name, size, attachment, ready: false, reading: null, error: "" };
+    this.uploads.value = [...this.uploads.peek(), upload];
+    return key;
+  }
+
+  /** @param {string | null} chat */
+  #keep(chat) {
+    const there = this.of(chat).flatMap((upload) => upload.attachment ?? []);
+    this.#shelf.set(there.length ? JSON.stringify(there) : "", chat ?? "new");
   }
 
   /**

@@ -24,6 +24,7 @@ export function Composer() {
   const held = heldBy.value !== "" && heldBy.value === keysOf(files);
   const ready = files.every((file) => file.ready);
   useEffect(focusComposer, [session.id.value]);
+  useEffect(() => attaching.restore(session.id.peek()), [session.id.value]);
   useEffect(() => void (heldBy.value = ""), [session.id.value, session.temporary.value]);
   useEffect(() => void (heldBy.peek() && held && ready && send()), [held, ready]);
 

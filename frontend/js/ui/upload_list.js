@@ -35,5 +35,6 @@ export function UploadList({ uploads }) {
 function stateOf({ attachment, ready, reading, error }) {
   if (error) return error;
   if (ready && attachment) return sizeOf(attachment);
-  return reading ? readingWords(reading) : "Uploading…";
+  if (reading) return readingWords(reading);
+  return attachment ? "Looking whether it is still there…" : "Uploading…";
 }
