@@ -10,7 +10,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 from pypdf import PageObject, PdfReader
@@ -89,13 +89,15 @@ def _filled_in(page: PageObject) -> Iterator[str]:
         field: Any = annotation.get_object()
         if field.get("/Subtype") != "/Widget":
             continue
-        names, value = list[str](), None
+        names: list[str] = []
+        value: Any = None
         for _ in range(MOST_PARENTS):
             value = field.get("/V") if value is None else value
             names.insert(0, str(field.get("/T", "")))
             if "/Parent" not in field:
                 break
             field = field["/Parent"].get_object()
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value or "")
+        several = cast("list[Any]", value) if isinstance(value, list) else [value or ""]
+        shown = ", ".join(map(str, several))
         if shown and shown != "/Off":
             yield f"{'.'.join(filter(None, names))}: {shown.removeprefix('/')}"
