@@ -190,6 +190,32 @@ def test_what_fails_is_told_and_can_be_tried_again(agent: Server, page: Page) ->
     expect(act(view, "Delete for good", "Ferns")).to_be_focused()
 
 
+@pytest.mark.usefixtures("three")
+def test_what_failed_is_told_beside_its_button_until_the_next_try(agent: Server, page: Page) -> None:
+    page.set_viewport_size({"width": 360, "height": 480})
+    view = show(page, agent)
+    page.route(
+        f"**{DELETED}",
+        lambda route: (
+            route.fulfill(status=503, json=FAILURE) if route.request.method == "DELETE" else route.continue_()
+        ),
+    )
+    every = view.get_by_role("button", name="Delete all for good: 3 chats")
+    every.click()
+    view.get_by_role("button", name="Delete all", exact=True).click()
+    alert = view.get_by_role("alert")
+    expect(alert).to_contain_text("the disk is full")
+    expect(alert).to_be_in_viewport(ratio=0.9)
+    expect(every).to_be_focused()
+    expect(every).to_be_in_viewport(ratio=0.9)
+    act(view, "Delete for good", "Ferns").click()
+    expect(alert).to_have_count(0)
+    rows(view).filter(has_text="Ferns").get_by_role("button", name="Delete for good", exact=True).click()
+    expect(rows(view).filter(has_text="Ferns").get_by_role("alert")).to_be_in_viewport(ratio=0.9)
+    every.click()
+    expect(alert).to_have_count(0)
+
+
 def test_what_went_meanwhile_elsewhere_is_named(agent: Server, page: Page, three: list[str]) -> None:
     view = show(page, agent)
     page.route(f"**{DELETED}/restore", lambda route: (purge(agent, three[0]), route.continue_()))

@@ -4,12 +4,16 @@ import { html } from "../../lib.js";
 import { deletedWords } from "../../text/deleted_words.js";
 import { FactLine } from "../fact_line.js";
 import { Confirm } from "../settings/parts.js";
+import { Trouble } from "./trouble.js";
 
 /** @param {DeletedChat} chat */
 export const titleOf = (chat) => chat.title || "New chat";
 
-/** @param {{chat: DeletedChat, onRestore: () => unknown, onPurge: () => unknown}} props */
-export function DeletedRow({ chat, onRestore, onPurge }) {
+/**
+ * @param {{chat: DeletedChat, trouble: string, onAsk: () => void, onRestore: () => unknown, onPurge: () => unknown}} props
+ *   trouble: why the last wish about it failed
+ */
+export function DeletedRow({ chat, trouble, onAsk, onRestore, onPurge }) {
   const title = titleOf(chat);
   return html`<li class="row" data-testid="deleted-chat">
     <div class="row__text">
@@ -23,8 +27,10 @@ export function DeletedRow({ chat, onRestore, onPurge }) {
         about=${title}
         question="Nothing of it can be had back."
         yes="Delete for good"
+        onAsk=${onAsk}
         onYes=${onPurge}
       />
     </div>
+    ${trouble && html`<${Trouble} words=${trouble} />`}
   </li>`;
 }

@@ -5,15 +5,19 @@ import { reasonOf } from "../../net/answers.js";
 import { purgeChats, readDeleted, restoreChat } from "../../net/deleted_api.js";
 import { chatsWords } from "../../text/deleted_words.js";
 import { useApp } from "../context.js";
-import { Icon } from "../icons.js";
 import { Confirm, Empty, Loaded, focusIfLost, useListing } from "../settings/parts.js";
 import { DeletedRow, titleOf } from "./row.js";
+import { Trouble } from "./trouble.js";
+
+/** What failed, where that is not a single chat. */
+const ALL = "all";
+const NO_TROUBLE = { at: "", words: "" };
 
 /** Deleted chats: back into the list, or out of the world. */
 export function DeletedView() {
   const { announcer, chats, notices } = useApp();
   const listing = useListing(readDeleted);
-  const trouble = useSignal("");
+  const trouble = useSignal(NO_TROUBLE);
   const view = useRef(/** @type {HTMLElement | null} */ (null));
   const { value: rows } = chats.rows;
   // The list of chats comes anew with every change, in whatever page it was made.
@@ -21,26 +25,34 @@ export function DeletedView() {
     if (listing.value.peek()) void listing.load();
   }, [rows]);
 
+  const forget = () => void (trouble.value = NO_TROUBLE);
+  /** What failed is about a chat that is no longer in the list. */
+  const homeless = () => {
+    const { at } = trouble.value;
+    const there = listing.value.peek()?.sessions ?? [];
+    return at !== "" && (at === ALL ? there.length === 0 : there.every(({ id }) => id !== at));
+  };
+
   /**
    * @param {DeletedChat[]} concerned
    * @param {() => Promise<unknown>} work
    * @param {string} done  what is said when it was done
-   * @param {number} [place]  of the row that goes, whose place the focus keeps
+   * @param {number} [place]  of the row that goes, whose place the focus keeps; none: it is about all of them
    */
-  const act = async (concerned, work, done, place = 0) => {
-    trouble.value = "";
+  const act = async (concerned, work, done, place) => {
+    forget();
     try {
       await work();
       for (const { id } of concerned) notices.forget(id);
       announcer.say(done);
     } catch (error) {
-      trouble.value = reasonOf(error);
+      trouble.value = { at: place === undefined ? ALL : (concerned[0]?.id ?? ALL), words: reasonOf(error) };
     }
     await listing.load();
-    if (listing.error.peek()) trouble.value = "";
+    if (listing.error.peek()) forget();
     focusIfLost(() => {
       const left = view.current?.querySelectorAll("li") ?? [];
-      return (left[Math.min(place, left.length - 1)] ?? view.current)?.querySelector("button, h2");
+      return homeless() ? view.current?.querySelector("[role=alert]") : (left[Math.min(place ?? 0, left.length - 1)] ?? view.current)?.querySelector("button, h2");
     });
   };
   return html`<section class="view" aria-label="Recently deleted" ref=${view}>
@@ -48,7 +60,7 @@ export function DeletedView() {
       <${Loaded} listing=${listing} what="The deleted chats">
         ${(/** @type {DeletedChats} */ { sessions, kept_days }) => html`
           <h2>${sessions.length ? `${chatsWords(sessions.length)} can be restored` : "Nothing to restore"}</h2>
-          ${trouble.value && html`<div class="set__error" role="alert"><${Icon} name="warning" /><p>${trouble.value}</p></div>`}
+          ${homeless() && html`<${Trouble} words=${trouble.value.words} />`}
           ${sessions.length === 0
             ? html`<${Empty} icon="trash">Deleted chats wait here for ${kept_days} days. There are none now.<//>`
             : html`<p class="set__lead">
@@ -61,6 +73,8 @@ export function DeletedView() {
                       html`<${DeletedRow}
                         key=${chat.id}
                         chat=${chat}
+                        trouble=${trouble.value.at === chat.id ? trouble.value.words : ""}
+                        onAsk=${forget}
                         onRestore=${() => act([chat], () => restoreChat(chat.id), `Restored: ${titleOf(chat)}`, place)}
                         onPurge=${() => act([chat], () => purgeChats([chat.id]), `Deleted for good: ${titleOf(chat)}`, place)}
                       />`,
@@ -73,9 +87,11 @@ export function DeletedView() {
                     question=${`Nothing of ${sessions.length === 1 ? "it" : `these ${chatsWords(sessions.length)}`} can be had back.`}
                     yes="Delete all"
                     no="Keep them"
+                    onAsk=${forget}
                     onYes=${() => act(sessions, () => purgeChats(sessions.map(({ id }) => id)), `Deleted for good: ${chatsWords(sessions.length)}`)}
                   />
-                </div>`}
+                </div>
+                ${trouble.value.at === ALL && html`<${Trouble} words=${trouble.value.words} />`}`}
         `}
       <//>
     </div>

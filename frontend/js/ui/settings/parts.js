@@ -71,11 +71,12 @@ export function Words({ words }) {
  * @property {string} yes
  * @property {string} [no]
  * @property {boolean} [disabled]
+ * @property {() => void} [onAsk]  it asks now
  * @property {() => unknown} onYes
  *
  * @param {ConfirmProps} props
  */
-export function Confirm({ label, about, question, yes, no = "Keep it", disabled = false, onYes }) {
+export function Confirm({ label, about, question, yes, no = "Keep it", disabled = false, onAsk, onYes }) {
   const asking = useSignal(false);
   const opener = useRef(/** @type {HTMLButtonElement | null} */ (null));
   const leave = useRef(/** @type {HTMLButtonElement | null} */ (null));
@@ -92,7 +93,7 @@ export function Confirm({ label, about, question, yes, no = "Keep it", disabled 
       ref=${opener}
       aria-label=${`${label}: ${about}`}
       disabled=${disabled}
-      onClick=${() => (asking.value = true)}
+      onClick=${() => ((asking.value = true), onAsk?.())}
     >
       ${label}
     </button>`;
