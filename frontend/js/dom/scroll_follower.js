@@ -51,10 +51,15 @@ export class ScrollFollower {
     this.atEnd.value = false;
   }
 
+  /** Whether the reader, wherever they went, is at the end all the same. */
+  look() {
+    if (!this.#resting) this.atEnd.value = this.#distance() <= 1;
+  }
+
   #settle() {
     if (this.#resting) return;
     if (this.atEnd.peek()) this.jump();
-    else this.atEnd.value = this.#distance() <= 1;
+    else this.look();
   }
 
   #onScroll = () => {

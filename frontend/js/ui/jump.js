@@ -36,7 +36,7 @@ export function useJump(scrolling) {
       if (!panes || index < 0) return;
       panes.follower.leave();
       panes.view.reveal(index);
-      approach(panes.box, parts[index]?.key ?? "", target.message_id, PATIENCE);
+      approach(panes, parts[index]?.key ?? "", target.message_id, PATIENCE);
     };
     // The thread is drawn after the state has changed.
     if (shown) requestAnimationFrame(() => requestAnimationFrame(show));
@@ -44,19 +44,23 @@ export function useJump(scrolling) {
 }
 
 /**
- * @param {HTMLElement} box
+ * @param {Panes} panes
  * @param {string} key  of the message's row
  * @param {string} id
  * @param {number} patience  in frames
  */
-function approach(box, key, id, patience) {
+function approach(panes, key, id, patience) {
+  const { box, follower } = panes;
   const row = box.querySelector(`[data-key="${CSS.escape(key)}"]`);
   const name = CSS.escape(id);
   const element = row?.querySelector(`[data-step-id="${name}"], [data-message-id="${name}"]`) ?? row;
   element?.scrollIntoView({ block: "center" });
   const ready = row && !box.querySelector("[data-raw]");
-  if (!ready && patience > 0) requestAnimationFrame(() => approach(box, key, id, patience - 1));
-  else if (element instanceof HTMLElement) point(element);
+  if (!ready && patience > 0) requestAnimationFrame(() => approach(panes, key, id, patience - 1));
+  else {
+    follower.look();
+    if (element instanceof HTMLElement) point(element);
+  }
 }
 
 /** @param {HTMLElement} element */

@@ -54,6 +54,7 @@ function toEitherEnd(event, panes) {
   panes.follower.leave();
   panes.view.reveal(0);
   panes.box.scrollTop = 0;
+  panes.follower.look();
 }
 
 /** @param {{panes: Panes}} props */
