@@ -1,9 +1,10 @@
 import { html } from "../../lib.js";
+import { placeHref } from "../../state/router.js";
 import { useApp } from "../context.js";
 import { CopyButton } from "../copy_button.js";
 
 export function About() {
-  const { engine } = useApp();
+  const { chats, engine } = useApp();
   const status = engine.current.value;
   return html`<p class="set__lead">A private place to talk with the language models on your own machine.</p>
     <dl class="pairlist">
@@ -33,6 +34,9 @@ export function About() {
         <dt><code>logs/</code></dt><dd>Figures of each request; no texts unless you ask for them</dd>
         <dt><code>mcp.json</code>, <code>keys.json</code></dt><dd>MCP servers; API keys by their digests</dd>
       </dl>
+      <ul class="links">
+        <li><a href=${placeHref("deleted")}>Recently deleted chats</a> (${chats.deleted.value}): restored, or deleted for good</li>
+      </ul>
     </section>
     <section class="set__part" aria-labelledby="help">
       <h3 id="help">Help</h3>
