@@ -133,6 +133,67 @@ def test_another_page_follows(agent: Server, browser: Browser, page: Page, three
     expect(rows(view)).to_have_count(1)
 
 
+def test_the_focus_stays_in_the_list_when_another_page_takes_its_row(
+    agent: Server, page: Page, three: list[str]
+) -> None:
+    view = show(page, agent)
+    act(view, "Delete for good", "Tide tables").click()
+    expect(view.get_by_role("group", name="It cannot be brought back.")).to_be_visible()
+    expect(view.get_by_role("button", name="Keep it")).to_be_focused()
+    restore(agent, three[1])
+    expect(rows(view)).to_have_count(2)
+    expect(act(view, "Restore", "Ferns")).to_be_focused()
+    view.get_by_role("button", name=re.compile("Delete all")).click()
+    expect(view.get_by_role("group", name="These 2 chats cannot be brought back.")).to_be_visible()
+    restore(agent, three[0])
+    restore(agent, three[2])
+    expect(view.locator("h2")).to_be_focused()
+
+
+@pytest.mark.usefixtures("three")
+def test_the_palette_leads_to_the_heading_of_the_open_view(agent: Server, page: Page) -> None:
+    view = show(page, agent)
+    page.keyboard.press("Control+K")
+    page.get_by_role("combobox").fill("undelete")
+    expect(page.get_by_role("option")).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(view.locator("h2")).to_be_focused()
+
+
+def test_a_restored_chat_is_opened_from_the_notice(agent: Server, page: Page, three: list[str]) -> None:
+    view = show(page, agent)
+    act(view, "Restore", "Tide tables").click()
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("Restored: Tide tables")
+    notice.get_by_role("link", name="Open the chat").click()
+    expect(page).to_have_url(re.compile(three[1]))
+    expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Tide tables"))
+    expect(notice.get_by_role("link")).to_have_count(0)
+
+
+def test_a_long_title_takes_two_lines(agent: Server, page: Page, three: list[str]) -> None:
+    restore(agent, three[0])
+    title = "W" * 80
+    with chatting(agent) as chat:
+        chat.send("rename_session", id=three[0], title=title)
+        chat.send("delete_session", id=three[0])
+        chat.until(lambda f: f["type"] == "deleted")
+    narrow(page)
+    shown = rows(show(page, agent)).get_by_title(title)
+    expect(shown).to_have_text(title)
+    lines = "element => element.clientHeight / parseFloat(getComputedStyle(element).lineHeight)"
+    assert round(shown.evaluate(lines)) == 2
+
+
+@pytest.mark.usefixtures("three")
+def test_the_settings_lead_there(agent: Server, page: Page) -> None:
+    page.goto(f"{agent.url}/#/settings/about")
+    link = page.get_by_role("region", name="Settings").get_by_role("link", name="Recently deleted chats")
+    expect(link.locator("..")).to_contain_text("(3)")
+    link.click()
+    expect(rows(page.get_by_role("region", name="Recently deleted"))).to_have_count(3)
+
+
 @pytest.mark.usefixtures("three")
 def test_the_undo_is_not_offered_for_what_is_restored_or_gone(agent: Server, page: Page) -> None:
     new_chat(page, agent)
@@ -239,3 +300,7 @@ def test_it_keeps_the_rules_for_everyone(agent: Server, browser: Browser) -> Non
 
 def purge(server: Server, session_id: str) -> None:
     httpx.request("DELETE", server.url + DELETED, json={"ids": [session_id]}).raise_for_status()
+
+
+def restore(server: Server, session_id: str) -> None:
+    httpx.post(f"{server.url}{DELETED}/restore", json={"id": session_id}).raise_for_status()

@@ -9,6 +9,7 @@ import { signal } from "../lib.js";
  * @property {boolean} [reload]  whether reloading the page is the remedy
  * @property {() => void} [undo]  takes back what the notice tells of
  * @property {boolean} [done]  it tells of something that went well
+ * @property {string} [chat]  the id of a chat to open
  * @property {string} [about]  what it is about, of which only the newest is told
  */
 
@@ -42,6 +43,12 @@ export class Notices {
     /** @type {Notice} */
     const notice = { text, about, done: true, undo: () => (this.dismiss(notice), undo()) };
     this.#showForAWhile(notice);
+  }
+
+  /** Show what was said of a chat, with a way to it. @param {string} text @param {string} chat */
+  offerChat(text, chat) {
+    this.forget(chat);
+    this.#showForAWhile({ text, chat, about: chat, done: true });
   }
 
   /** Tell of something that went well. @param {string} text */

@@ -5,7 +5,7 @@
 import { logOut } from "../state/login.js";
 import { placeHref } from "../state/router.js";
 import { copyAndTell } from "./copy_button.js";
-import { CHAT_PANEL, MODEL_PANEL, focusComposer } from "./focus.js";
+import { CHAT_PANEL, DELETED, MODEL_PANEL, focusComposer, focusOn } from "./focus.js";
 import { keyNames } from "./key_names.js";
 import { openPopover } from "./popover.js";
 
@@ -109,12 +109,17 @@ function aboutChat({ palette, transfer, wishes }, row) {
 /** @param {App} app @returns {Action[]} */
 function everywhere({ engine, notices, theme, transfer }) {
   const go = (/** @type {string} */ address) => () => (location.hash = address);
+  const deleted = () => {
+    location.hash = placeHref("deleted");
+    // Where it is open already nothing else would answer; the palette closes first.
+    setTimeout(() => focusOn(DELETED));
+  };
   const dark = theme.dark.value;
   return [
     { title: `Switch to the ${dark ? "light" : "dark"} theme`, icon: dark ? "sun" : "moon", words: "toggle theme colours", run: () => theme.toggle() },
     { title: "Import chats", icon: "upload", slash: "/import", words: "chatgpt open webui file", run: () => transfer.pick() },
     { title: "Export all chats", icon: "download", words: "backup zip save download", run: () => transfer.exportAll() },
-    { title: "Recently deleted chats", icon: "trash", words: "trash bin restore undelete purge for good", run: go(placeHref("deleted")) },
+    { title: "Recently deleted chats", icon: "trash", words: "trash bin restore undelete purge for good", run: deleted },
     { title: "Keyboard shortcuts", icon: "terminal", slash: "/keys", words: "help", run: go(placeHref("settings", "shortcuts")) },
     ...when(engine.current.value?.login, {
       title: "Log out of this browser",

@@ -43,7 +43,7 @@ function Archived({ rows, open }) {
   </details>`;
 }
 
-/** Where deleted chats can be had back, as long as there are any. */
+/** Where deleted chats can be brought back, as long as there are any. */
 function DeletedLink() {
   const { chats, drawer, router } = useApp();
   return html`<a

@@ -1,6 +1,8 @@
 export const APPROVAL = "allow-once";
 export const CHAT_PANEL = "chat-panel";
 export const COMPOSER = "composer-text";
+/** The heading of the deleted chats. */
+export const DELETED = "deleted-chats";
 export const FILTER = "chat-filter";
 export const MENU = "open-chats";
 export const MODEL_PANEL = "model-panel";

@@ -17,7 +17,7 @@ export function DeletedRow({ chat, trouble, onAsk, onRestore, onPurge }) {
   const title = titleOf(chat);
   return html`<li class="row" data-testid="deleted-chat">
     <div class="row__text">
-      <p><b dir="auto">${title}</b></p>
+      <p><b class="row__title" dir="auto" title=${title}>${title}</b></p>
       <p class="row__note"><${FactLine} line=${deletedWords(chat, new Date())} /></p>
     </div>
     <div class="row__acts">
@@ -25,7 +25,7 @@ export function DeletedRow({ chat, trouble, onAsk, onRestore, onPurge }) {
       <${Confirm}
         label="Delete for good"
         about=${title}
-        question="Nothing of it can be had back."
+        question="It cannot be brought back."
         yes="Delete for good"
         onAsk=${onAsk}
         onYes=${onPurge}

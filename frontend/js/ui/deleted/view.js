@@ -5,6 +5,7 @@ import { reasonOf } from "../../net/answers.js";
 import { purgeChats, readDeleted, restoreChat } from "../../net/deleted_api.js";
 import { chatsWords } from "../../text/deleted_words.js";
 import { useApp } from "../context.js";
+import { DELETED } from "../focus.js";
 import { Confirm, Empty, Loaded, focusIfLost, useListing } from "../settings/parts.js";
 import { DeletedRow, titleOf } from "./row.js";
 import { Trouble } from "./trouble.js";
@@ -22,8 +23,19 @@ export function DeletedView() {
   const { value: rows } = chats.rows;
   // The list of chats comes anew with every change, in whatever page it was made.
   useEffect(() => {
-    if (listing.value.peek()) void listing.load();
+    if (listing.value.peek()) void follow();
   }, [rows]);
+  /** @returns {HTMLElement[]} */
+  const items = () => [...(view.current?.querySelectorAll("li") ?? [])];
+
+  /** The row that has the focus may be gone by what was done in another page. */
+  const follow = async () => {
+    const focused = document.activeElement;
+    const inside = view.current?.contains(focused);
+    const place = items().findIndex((item) => item.contains(focused));
+    await listing.load();
+    if (inside) settle(Math.max(place, 0));
+  };
 
   const forget = () => void (trouble.value = NO_TROUBLE);
   /** What failed is about a chat that is no longer in the list. */
@@ -32,6 +44,14 @@ export function DeletedView() {
     const there = listing.value.peek()?.sessions ?? [];
     return at !== "" && (at === ALL ? there.length === 0 : there.every(({ id }) => id !== at));
   };
+
+  /** Where the focus is lost, the row that is in this place now has it. @param {number} place */
+  const settle = (place) =>
+    focusIfLost(() => {
+      if (homeless()) return view.current?.querySelector("[role=alert]");
+      const left = items();
+      return (left[Math.min(place, left.length - 1)] ?? view.current)?.querySelector("button, h2");
+    });
 
   /**
    * @param {DeletedChat[]} concerned
@@ -50,16 +70,19 @@ export function DeletedView() {
     }
     await listing.load();
     if (listing.error.peek()) forget();
-    focusIfLost(() => {
-      const left = view.current?.querySelectorAll("li") ?? [];
-      return homeless() ? view.current?.querySelector("[role=alert]") : (left[Math.min(place ?? 0, left.length - 1)] ?? view.current)?.querySelector("button, h2");
-    });
+    settle(place ?? 0);
+  };
+  /** @param {DeletedChat} chat @param {number} place */
+  const restore = async (chat, place) => {
+    const done = `Restored: ${titleOf(chat)}`;
+    await act([chat], () => restoreChat(chat.id), done, place);
+    if (!trouble.peek().words) notices.offerChat(done, chat.id);
   };
   return html`<section class="view" aria-label="Recently deleted" ref=${view}>
     <div class="set set--alone">
       <${Loaded} listing=${listing} what="The deleted chats">
         ${(/** @type {DeletedChats} */ { sessions, kept_days }) => html`
-          <h2>${sessions.length ? `${chatsWords(sessions.length)} can be restored` : "Nothing to restore"}</h2>
+          <h2 id=${DELETED} tabindex="-1">${sessions.length ? `${chatsWords(sessions.length)} can be restored` : "Nothing to restore"}</h2>
           ${homeless() && html`<${Trouble} words=${trouble.value.words} />`}
           ${sessions.length === 0
             ? html`<${Empty} icon="trash">Deleted chats wait here for ${kept_days} days. There are none now.<//>`
@@ -75,7 +98,7 @@ export function DeletedView() {
                         chat=${chat}
                         trouble=${trouble.value.at === chat.id ? trouble.value.words : ""}
                         onAsk=${forget}
-                        onRestore=${() => act([chat], () => restoreChat(chat.id), `Restored: ${titleOf(chat)}`, place)}
+                        onRestore=${() => restore(chat, place)}
                         onPurge=${() => act([chat], () => purgeChats([chat.id]), `Deleted for good: ${titleOf(chat)}`, place)}
                       />`,
                   )}
@@ -84,7 +107,7 @@ export function DeletedView() {
                   <${Confirm}
                     label="Delete all for good"
                     about=${chatsWords(sessions.length)}
-                    question=${`Nothing of ${sessions.length === 1 ? "it" : `these ${chatsWords(sessions.length)}`} can be had back.`}
+                    question=${sessions.length === 1 ? "It cannot be brought back." : `These ${chatsWords(sessions.length)} cannot be brought back.`}
                     yes="Delete all"
                     no="Keep them"
                     onAsk=${forget}
