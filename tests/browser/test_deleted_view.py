@@ -194,6 +194,25 @@ def test_the_settings_lead_there(agent: Server, page: Page) -> None:
     expect(rows(page.get_by_role("region", name="Recently deleted"))).to_have_count(3)
 
 
+def test_the_address_of_a_deleted_chat_offers_to_restore_it(
+    agent: Server, page: Page, three: list[str]
+) -> None:
+    page.goto(f"{agent.url}/#/chat/{three[1]}")
+    expect(page.get_by_role("heading", name="This chat is deleted")).to_be_visible()
+    page.route(f"**{DELETED}/restore", lambda route: route.fulfill(status=503, json=FAILURE))
+    page.get_by_role("button", name="Restore", exact=True).click()
+    expect(page.get_by_role("main")).to_contain_text(
+        "It could not be restored. The database: the disk is full"
+    )
+    page.unroute_all()
+    page.get_by_role("button", name="Restore", exact=True).click()
+    expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Tide tables"))
+    page.goto(f"{agent.url}/#/chat/{three[0]}")
+    expect(page.get_by_role("heading", name="This chat is deleted")).to_be_visible()
+    restore(agent, three[0])
+    expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Bread"))
+
+
 @pytest.mark.usefixtures("three")
 def test_the_undo_is_not_offered_for_what_is_restored_or_gone(agent: Server, page: Page) -> None:
     new_chat(page, agent)
