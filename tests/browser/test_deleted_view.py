@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from browser.pages import Scripted, new_chat
+from browser.pages import Scripted, expect_true, new_chat
 from browser.test_accessibility import check, narrow, wide
 from support.browser import opened
 from support.chat import chatting, stop_all
@@ -213,6 +213,30 @@ def test_the_address_of_a_deleted_chat_offers_to_restore_it(
     expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Bread"))
 
 
+def test_an_open_chat_that_is_deleted_elsewhere_is_told_and_keeps_its_draft(
+    agent: Server, page: Page, three: list[str]
+) -> None:
+    restore(agent, three[1])
+    page.goto(f"{agent.url}/#/chat/{three[1]}")
+    expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Tide tables"))
+    box = page.get_by_role("textbox", name="Message Fireside")
+    box.fill("And at noon?")
+    delete(agent, three[1])
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("“Tide tables” was deleted in another tab or on another device.")
+    expect(box).to_have_value("")
+    notice.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Tide tables"))
+    expect(box).to_have_value("And at noon?")
+    delete(agent, three[1])
+    expect(notice).to_contain_text("“Tide tables” was deleted")
+    draft = f"localStorage.getItem('fireside.draft.{three[1]}')"
+    assert page.evaluate(draft) == "And at noon?"
+    purge(agent, three[1])
+    expect_true(page, f"{draft} === null")
+    notice.get_by_role("button", name="Dismiss").click()
+
+
 @pytest.mark.usefixtures("three")
 def test_the_undo_is_not_offered_for_what_is_restored_or_gone(agent: Server, page: Page) -> None:
     new_chat(page, agent)
@@ -323,3 +347,9 @@ def purge(server: Server, session_id: str) -> None:
 
 def restore(server: Server, session_id: str) -> None:
     httpx.post(f"{server.url}{DELETED}/restore", json={"id": session_id}).raise_for_status()
+
+
+def delete(server: Server, session_id: str) -> None:
+    with chatting(server) as chat:
+        chat.send("delete_session", id=session_id)
+        chat.until(lambda f: f["type"] == "deleted")

@@ -19,6 +19,8 @@ export class Chats {
   known = signal(false);
   /** How many deleted chats can be restored. */
   deleted = signal(0);
+  /** @type {Set<string>} those whose deletion this page has asked for */
+  leaving = new Set();
   filter = signal("");
   #found = computed(() => matching(this.rows.value, this.filter.value));
   groups = computed(() => group(this.#found.value.filter((row) => !row.archived), new Date()));

@@ -7,6 +7,7 @@
 /** @import { Session } from "./session.js" */
 
 import { Delivery } from "./delivery.js";
+import { Departures } from "./departures.js";
 
 const PROTOCOL = 3;
 
@@ -25,6 +26,7 @@ const PROTOCOL = 3;
 export class Client {
   #parts;
   #delivery;
+  #departures;
   /** @type {Set<string>} chats that were asked for by id */
   #asked = new Set();
   /** Missing frames were asked for. */
@@ -36,6 +38,7 @@ export class Client {
   constructor(parts) {
     this.#parts = parts;
     this.#delivery = new Delivery(parts.outbox, parts.send);
+    this.#departures = new Departures(parts);
   }
 
   /** @param {string | null} id  the chat to show; null for a new one */
@@ -93,7 +96,8 @@ export class Client {
       case "hello":
         return this.#hello(frame);
       case "sessions":
-        return this.#parts.chats.replace(frame.sessions, frame.deleted);
+        this.#parts.chats.replace(frame.sessions, frame.deleted);
+        return void this.#departures.look();
       case "history":
         return this.#history(frame);
       case "deleted":
@@ -165,12 +169,12 @@ export class Client {
 
   /** @param {string} id */
   #deleted(id) {
-    const { chats, drafts, outbox, router, session } = this.#parts;
+    const { drafts, outbox, router, session } = this.#parts;
     const unsent = outbox.of(id);
     this.#delivery.confirm(unsent.map((entry) => entry.client_id));
-    drafts.set(id, "");
-    chats.remove(id);
-    if (session.id.peek() !== id) return;
+    const shown = session.id.peek() === id;
+    this.#departures.note(id, shown);
+    if (!shown) return;
     if (unsent.length) drafts.set(null, unsent.map((entry) => entry.text).join("\n\n"));
     router.go(null, { replace: true });
   }

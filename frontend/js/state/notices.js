@@ -36,13 +36,15 @@ export class Notices {
    *
    * @param {string} text
    * @param {() => void} undo
-   * @param {string} [about]  what was told of the same before is dismissed
+   * @param {{about?: string, stays?: boolean}} [options]
+   *   about: what was told of the same before is dismissed; stays: until it is dismissed
    */
-  offerUndo(text, undo, about = text) {
+  offerUndo(text, undo, { about = text, stays = false } = {}) {
     this.forget(about);
     /** @type {Notice} */
     const notice = { text, about, done: true, undo: () => (this.dismiss(notice), undo()) };
-    this.#showForAWhile(notice);
+    if (stays) this.#show(notice);
+    else this.#showForAWhile(notice);
   }
 
   /** Show what was said of a chat, with a way to it. @param {string} text @param {string} chat */
@@ -57,8 +59,13 @@ export class Notices {
   }
 
   /** @param {Notice} notice */
-  #showForAWhile(notice) {
+  #show(notice) {
     this.shown.value = [...this.shown.peek().filter(({ text }) => text !== notice.text), notice];
+  }
+
+  /** @param {Notice} notice */
+  #showForAWhile(notice) {
+    this.#show(notice);
     setTimeout(() => this.dismiss(notice), DONE_MS);
   }
 

@@ -1,13 +1,15 @@
 /** @import { Approval, ClientFrame, SessionRow } from "../protocol.d.ts" */
+/** @import { Chats } from "./chats.js" */
 /** @import { MessageModel } from "./message.js" */
 /** @import { Notices } from "./notices.js" */
 /** @import { Router } from "./router.js" */
 /** @import { Session } from "./session.js" */
 
-const LOST = "Fireside is not connected just now, so nothing was changed. Try again in a moment.";
+export const LOST = "Fireside is not connected just now, so nothing was changed. Try again in a moment.";
 
 /**
  * @typedef {object} Parts
+ * @property {Chats} chats
  * @property {Notices} notices
  * @property {Router} router
  * @property {Session} session
@@ -99,18 +101,19 @@ export class Wishes {
     if (!this.mark(id, { archived: !archived })) return;
     const { notices } = this.#parts;
     if (archived) notices.forget(id);
-    else notices.offerUndo(`“${title || "New chat"}” is archived.`, () => this.mark(id, { archived: false }), id);
+    else notices.offerUndo(`“${title || "New chat"}” is archived.`, () => this.mark(id, { archived: false }), { about: id });
   }
 
-  /** Delete a chat; for a while it can be had back. @param {SessionRow} row */
+  /** Delete a chat; for a while that can be undone. @param {SessionRow} row */
   remove(row) {
-    const { notices, router, session } = this.#parts;
+    const { chats, notices, router, session } = this.#parts;
     const shown = session.id.peek() === row.id;
     if (!this.#send({ type: "delete_session", id: row.id })) return false;
+    chats.leaving.add(row.id);
     const restore = () => {
       if (this.#send({ type: "restore_session", id: row.id }) && shown) router.go(row.id);
     };
-    notices.offerUndo(`“${row.title || "New chat"}” is deleted.`, restore, row.id);
+    notices.offerUndo(`“${row.title || "New chat"}” is deleted.`, restore, { about: row.id });
     return true;
   }
 
