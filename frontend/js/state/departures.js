@@ -3,6 +3,7 @@
 /** @import { Drafts } from "./drafts.js" */
 /** @import { Notices } from "./notices.js" */
 /** @import { Router } from "./router.js" */
+/** @import { Session } from "./session.js" */
 
 import { Shelf } from "../dom/storage.js";
 import { readDeleted } from "../net/deleted_api.js";
@@ -14,6 +15,7 @@ import { LOST } from "./wishes.js";
  * @property {Drafts} drafts
  * @property {Notices} notices
  * @property {Router} router
+ * @property {Session} session
  * @property {(frame: ClientFrame) => boolean} send
  */
 
@@ -46,12 +48,10 @@ export class Departures {
 
   /** The list of chats came: some may be back, others deleted for good. */
   async look() {
-    const { chats, drafts, notices } = this.#parts;
+    const { chats, drafts, session } = this.#parts;
     const { value: count } = chats.deleted;
-    if (this.#told && (count === 0 || chats.find(this.#told))) {
-      notices.forget(this.#told);
-      this.#told = null;
-    }
+    const goneOn = session.id.peek() !== null;
+    if (this.#told && (goneOn || count === 0 || chats.find(this.#told))) this.#untell();
     const waiting = this.#waiting();
     if (waiting.length === 0 || count === this.#looked) return;
     const kept = count === 0 ? [] : await restorable();
@@ -65,9 +65,16 @@ export class Departures {
   /** @param {string} id @param {string} title */
   #tell(id, title) {
     const { notices, router, send } = this.#parts;
+    this.#untell();
     this.#told = id;
     const restore = () => (send({ type: "restore_session", id }) ? router.go(id) : notices.add(LOST));
     notices.offerUndo(`“${title}” was deleted in another tab or on another device.`, restore, { about: id, stays: true });
+  }
+
+  /** Only the last is told of, until the person has gone on to another chat. */
+  #untell() {
+    if (this.#told) this.#parts.notices.forget(this.#told);
+    this.#told = null;
   }
 
   /** @returns {string[]} */
