@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from browser.pages import Scripted, expect_true, new_chat
+from browser.pages import Scripted, drop, expect_true, new_chat
 from browser.test_accessibility import check, narrow, wide
 from support.browser import opened
 from support.chat import chatting, stop_all
@@ -221,6 +221,8 @@ def test_an_open_chat_that_is_deleted_elsewhere_is_told_and_keeps_its_draft(
     expect(page.get_by_role("article", name="You")).to_have_text(re.compile("Tide tables"))
     box = page.get_by_role("textbox", name="Message Fireside")
     box.fill("And at noon?")
+    drop(page, "tides.txt", b"High at noon", "text/plain")
+    expect(page.get_by_test_id("upload")).to_contain_text("12 B")
     delete(agent, three[1])
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("“Tide tables” was deleted in another tab or on another device.")
@@ -230,10 +232,11 @@ def test_an_open_chat_that_is_deleted_elsewhere_is_told_and_keeps_its_draft(
     expect(box).to_have_value("And at noon?")
     delete(agent, three[1])
     expect(notice).to_contain_text("“Tide tables” was deleted")
-    draft = f"localStorage.getItem('fireside.draft.{three[1]}')"
+    draft, files = (f"localStorage.getItem('fireside.{kind}.{three[1]}')" for kind in ("draft", "files"))
     assert page.evaluate(draft) == "And at noon?"
+    assert "tides.txt" in page.evaluate(files)
     purge(agent, three[1])
-    expect_true(page, f"{draft} === null")
+    expect_true(page, f"{draft} === null && {files} === null")
     notice.get_by_role("button", name="Dismiss").click()
 
 

@@ -24,6 +24,7 @@ export class Departures {
   #parts;
   // The ids whose drafts wait. Other drafts are never dropped: their chats may be newer than the list.
   #shelf = new Shelf("localStorage", "draft_waits");
+  #files = new Shelf("localStorage", "files");
   /** How many could be restored when the drafts were last looked through. */
   #looked = -1;
   /** @type {string | null} the chat of which the page said that it was deleted elsewhere */
@@ -41,14 +42,14 @@ export class Departures {
     const own = chats.leaving.delete(id);
     chats.remove(id);
     // One that is not in the list is temporary.
-    if (!row) return drafts.set(id, "");
-    if (drafts.get(id)) this.#keep([...new Set([...this.#waiting(), id])]);
+    if (!row) return this.#drop(id);
+    if (drafts.get(id) || this.#files.get(id)) this.#keep([...new Set([...this.#waiting(), id])]);
     if (shown && !own) this.#tell(id, row.title || "New chat");
   }
 
   /** The list of chats came: some may be back, others deleted for good. */
   async look() {
-    const { chats, drafts, session } = this.#parts;
+    const { chats, session } = this.#parts;
     const { value: count } = chats.deleted;
     const goneOn = session.id.peek() !== null;
     if (this.#told && (goneOn || count === 0 || chats.find(this.#told))) this.#untell();
@@ -58,8 +59,14 @@ export class Departures {
     if (!kept) return;
     this.#looked = count;
     const gone = waiting.filter((id) => !chats.find(id) && !kept.includes(id));
-    gone.forEach((id) => drafts.set(id, ""));
+    gone.forEach((id) => this.#drop(id));
     this.#keep(this.#waiting().filter((id) => !gone.includes(id)));
+  }
+
+  /** Forget what was being written in a chat. @param {string} id */
+  #drop(id) {
+    this.#parts.drafts.set(id, "");
+    this.#files.set("", id);
   }
 
   /** @param {string} id @param {string} title */
