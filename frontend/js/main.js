@@ -15,7 +15,7 @@ import { Chats } from "./state/chats.js";
 import { Client } from "./state/client.js";
 import { Drafts } from "./state/drafts.js";
 import { takeLaunch } from "./state/launch.js";
-import { followLogout } from "./state/login.js";
+import { Login } from "./state/login.js";
 import { ModelSwitch } from "./state/models_switch.js";
 import { Notices } from "./state/notices.js";
 import { Outbox } from "./state/outbox.js";
@@ -42,7 +42,11 @@ function build() {
   const url = new URL("/ws", location.href);
   url.protocol = location.protocol === "https:" ? "wss:" : "ws:";
   /** @type {Connection} */
-  const connection = new Connection({ url, onFrame: (/** @type {ServerFrame} */ frame) => client.receive(frame) });
+  const connection = new Connection({
+    url,
+    onFrame: (/** @type {ServerFrame} */ frame) => client.receive(frame),
+    onLoggedOut: () => login.ended(),
+  });
   const parts = {
     session: new Session(),
     outbox: new Outbox(),
@@ -54,7 +58,8 @@ function build() {
   const send = (/** @type {ClientFrame} */ frame) => connection.send(frame);
   const client = new Client({ ...parts, send });
   const announcer = new Announcer(document);
-  const engine = new EngineStatus();
+  const login = new Login();
+  const engine = new EngineStatus(() => login.ended());
   const app = {
     ...parts,
     client,
@@ -67,6 +72,7 @@ function build() {
     drawer: new Drawer(),
     engine,
     library: new Listing(readLibrary),
+    login,
     modelSwitch: new ModelSwitch(engine, announcer),
     painter: new Painter(document),
     palette: new Palette(),
@@ -121,7 +127,7 @@ function start() {
   takeLaunch(built.app);
   connectParts(built);
   watchBrowser(built);
-  followLogout();
+  built.app.login.follow();
   listenForCopy(document);
   listenForKeys(built.app);
   const root = /** @type {HTMLElement} */ (document.getElementById("page"));

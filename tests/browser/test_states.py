@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Browser, Locator, Page, WebSocketRoute, expect
+from playwright.sync_api import Browser, Locator, Page, Route, WebSocketRoute, expect
 
 from browser.pages import (
     KEY,
@@ -359,6 +360,13 @@ def unwritable(server: Server) -> Iterator[None]:
         process.rlimit(psutil.RLIMIT_FSIZE, before)
 
 
+def answer_late(route: Route) -> None:
+    """The page hears by its socket and its status that its session has ended before it is answered."""
+    answer = route.fetch()
+    time.sleep(1)
+    route.fulfill(response=answer)
+
+
 def test_a_browser_is_logged_out_from_the_page_and_forgets_what_was_typed(
     locked: Server, browser: Browser
 ) -> None:
@@ -370,6 +378,7 @@ def test_a_browser_is_logged_out_from_the_page_and_forgets_what_was_typed(
     page.get_by_role("textbox", name="Message Fireside").fill("half a secret")
     expect_true(page, "JSON.stringify(localStorage).includes('secret')")
     other = context.new_page()
+    other.route("**/logout", answer_late)
     other.goto(f"{locked.url}/#/settings/keys")
     other.get_by_role("button", name="Log out").click()
     other.wait_for_url(re.compile("/login$"))

@@ -17,6 +17,7 @@ const LOGGED_OUT = 1008;
  * @typedef {object} Options
  * @property {URL} url
  * @property {(frame: ServerFrame) => void} onFrame
+ * @property {() => void} onLoggedOut
  */
 export class Connection {
   /** Whether frames can be sent now. */
@@ -80,7 +81,7 @@ export class Connection {
       };
       socket.onclose = ({ code }) => {
         clearTimeout(limit);
-        if (code === LOGGED_OUT) location.replace("/login");
+        if (code === LOGGED_OUT) this.#options.onLoggedOut();
         this.open.value = false;
         resolve();
       };

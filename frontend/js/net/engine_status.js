@@ -20,7 +20,16 @@ export class EngineStatus {
 
   #shares = "locks" in navigator;
   #channel = new BroadcastChannel(NAME);
-  #source = new StatusSource({ stream: this.#shares, emit: (status) => this.#publish(status) });
+  #source;
+
+  /** @param {() => void} onLoggedOut */
+  constructor(onLoggedOut) {
+    this.#source = new StatusSource({
+      stream: this.#shares,
+      emit: (status) => this.#publish(status),
+      onLoggedOut,
+    });
+  }
 
   run() {
     this.#channel.onmessage = (event) => this.#accept(event.data);

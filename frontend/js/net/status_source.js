@@ -46,6 +46,7 @@ const POLL_MS = 2_000;
  * @typedef {object} SourceOptions
  * @property {boolean} stream  whether to hold an event stream open
  * @property {(status: Status | null) => void} emit  gets null while nothing answers
+ * @property {() => void} onLoggedOut
  */
 export class StatusSource {
   #options;
@@ -74,7 +75,7 @@ export class StatusSource {
     try {
       const signal = AbortSignal.timeout(FETCH_LIMIT_MS);
       const response = await fetch("/api/status", { cache: "no-store", signal });
-      if (response.status === 401) location.replace("/login");
+      if (response.status === 401) this.#options.onLoggedOut();
       if (!response.ok) throw new Error(`/api/status answered ${response.status}`);
       this.#options.emit(await response.json());
       return true;

@@ -5,26 +5,41 @@ const KEPT = new Set(["theme", "text_size", "wrap", "version"].map((name) => `fi
 
 const LEFT = "fireside.left";
 
-/** Leave this tab as well when another one logs out. */
-export function followLogout() {
-  new BroadcastChannel(LEFT).onmessage = () => location.replace("/login");
-}
+/** The session of this browser, where Fireside wants a login. */
+export class Login {
+  /** This tab ends the session itself, and leaves when it has forgotten all; or it is on its way already. */
+  #leaving = false;
 
-/**
- * End this browser's session, and leave nothing here of what was typed.
- *
- * @returns {Promise<string>} why it could not be ended, "" if it was: the page is left then
- */
-export async function logOut() {
-  try {
-    await askRoute("/logout", { method: "POST" });
-  } catch (error) {
-    return `You are still logged in. ${reasonOf(error)}`;
+  /** Leave this tab as well when another one logs out. */
+  follow() {
+    new BroadcastChannel(LEFT).onmessage = () => this.ended();
   }
-  for (const area of /** @type {const} */ (["localStorage", "sessionStorage"])) forget(area);
-  new BroadcastChannel(LEFT).postMessage("");
-  location.replace("/login");
-  return "";
+
+  /** Somebody else has ended the session, or deleted its key. */
+  ended() {
+    if (this.#leaving) return;
+    this.#leaving = true;
+    location.replace("/login");
+  }
+
+  /**
+   * End this browser's session, and leave nothing here of what was typed.
+   *
+   * @returns {Promise<string>} why it could not be ended, "" if it was: the page is left then
+   */
+  async logOut() {
+    this.#leaving = true;
+    try {
+      await askRoute("/logout", { method: "POST" });
+    } catch (error) {
+      this.#leaving = false;
+      return `You are still logged in. ${reasonOf(error)}`;
+    }
+    for (const area of /** @type {const} */ (["localStorage", "sessionStorage"])) forget(area);
+    new BroadcastChannel(LEFT).postMessage("");
+    location.replace("/login");
+    return "";
+  }
 }
 
 /** @param {"localStorage" | "sessionStorage"} name */

@@ -2,7 +2,6 @@
 /** @import { App } from "./context.js" */
 /** @import { IconName } from "./icons.js" */
 
-import { logOut } from "../state/login.js";
 import { placeHref } from "../state/router.js";
 import { copyAndTell } from "./copy_button.js";
 import { CHAT_PANEL, DELETED, MODEL_PANEL, focusComposer, focusOn } from "./focus.js";
@@ -107,7 +106,7 @@ function aboutChat({ palette, transfer, wishes }, row) {
 }
 
 /** @param {App} app @returns {Action[]} */
-function everywhere({ engine, notices, theme, transfer }) {
+function everywhere({ engine, login, notices, theme, transfer }) {
   const go = (/** @type {string} */ address) => () => (location.hash = address);
   const deleted = () => {
     location.hash = placeHref("deleted");
@@ -127,7 +126,7 @@ function everywhere({ engine, notices, theme, transfer }) {
       slash: "/logout",
       words: "sign out",
       run: async () => {
-        const failure = await logOut();
+        const failure = await login.logOut();
         if (failure) notices.add(failure);
       },
     }),

@@ -20,6 +20,7 @@
 /** @import { Wishes } from "../state/wishes.js" */
 /** @import { Drawer } from "./drawer.js" */
 /** @import { Listing } from "../state/settings_listing.js" */
+/** @import { Login } from "../state/login.js" */
 /** @import { Signal } from "../lib.js" */
 
 import { createContext, useContext } from "../lib.js";
@@ -38,6 +39,7 @@ import { createContext, useContext } from "../lib.js";
  * @property {Drawer} drawer
  * @property {EngineStatus} engine
  * @property {Listing<LocalModel[]>} library  the models on this machine
+ * @property {Login} login
  * @property {ModelSwitch} modelSwitch
  * @property {Notices} notices
  * @property {Outbox} outbox

@@ -3,7 +3,6 @@
 
 import { html, useMemo, useSignal } from "../../lib.js";
 import { createKey, deleteKey, readKeys } from "../../net/settings_api.js";
-import { logOut } from "../../state/login.js";
 import { FieldError, FormState } from "../../state/settings_form.js";
 import { keyWords } from "../../text/settings_words.js";
 import { useApp } from "../context.js";
@@ -40,10 +39,10 @@ export function Keys() {
 
 /** The way out of a session that was opened with a link or a key. */
 function ThisBrowser() {
-  const { engine } = useApp();
+  const { engine, login } = useApp();
   const error = useSignal("");
   if (!engine.current.value?.login) return null;
-  const leave = async () => (error.value = await logOut());
+  const leave = async () => (error.value = await login.logOut());
   return html`<section class="set__part" aria-labelledby="this-browser">
     <h3 id="this-browser">This browser</h3>
     <p>It is logged in until you log out, for ninety days. What you have typed here and not sent goes with the login.</p>
