@@ -305,6 +305,8 @@ def test_files_with_such_names(agent: Server, scripted: Scripted, page: Page) ->
         )
         expect(page.get_by_test_id("upload")).to_have_count(20)
         expect(page.get_by_test_id("upload").filter(has_text="Uploading…")).to_have_count(0)
+        for refused in page.get_by_test_id("upload").filter(has_text="is neither text").all():
+            refused.get_by_role("button").click()
         send(page, "Here")
         expect(page.get_by_test_id("upload")).to_have_count(0)
         expect_done(answers(page).last)

@@ -22,7 +22,7 @@ export function AttachmentList({ attachments }) {
             ? html`<img src=${hrefOf(file)} alt="" loading="lazy" />`
             : html`<${Icon} name="file" />`}
           <span class="file__words">
-            <${FileName} name=${file.name} /><span class="file__size">${sizeOf(file)}</span>
+            <${FileName} name=${file.name} />${" "}<span class="file__size">${sizeOf(file)}</span>
           </span>
         </a>
         ${isPdf(file) &&
