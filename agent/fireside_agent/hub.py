@@ -156,6 +156,8 @@ class Hub:
             await asyncio.sleep(self._idle_seconds)
             idle = {session_id for session_id, session in self._live.items() if session.idle}
             for session_id in idle & before:
+                if self._live[session_id].conversation.facts.temporary:
+                    self._services.forget_chat(session_id)
                 self._forget(session_id)
             before = idle - before
 
@@ -196,8 +198,6 @@ class Hub:
         session = self._live.pop(session_id, None)
         if session is not None:
             self._highest_seq = max(self._highest_seq, session.conversation.seq)
-            if session.conversation.facts.temporary:
-                self._services.forget_chat(session_id)
 
 
 async def _interrupt(session: LiveSession) -> None:

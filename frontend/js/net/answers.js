@@ -30,9 +30,17 @@ export async function askRoute(path, init) {
  * @param {string} path
  * @param {unknown} body
  */
-export function postJson(path, body) {
+export const postJson = (path, body) => sendJson("POST", path, body);
+
+/**
+ * @param {"POST" | "PUT" | "DELETE"} method
+ * @param {string} path
+ * @param {unknown} [body]
+ */
+export function sendJson(method, path, body) {
+  if (body === undefined) return askRoute(path, { method });
   const headers = { "Content-Type": "application/json" };
-  return askRoute(path, { method: "POST", headers, body: JSON.stringify(body) });
+  return askRoute(path, { method, headers, body: JSON.stringify(body) });
 }
 
 /** @param {unknown} error  of `askRoute` */

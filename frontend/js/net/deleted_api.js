@@ -1,6 +1,6 @@
 /** The routes of deleted chats; see docs/api.md. Each is rejected as `askRoute` is. */
 
-import { askRoute, postJson } from "./answers.js";
+import { askRoute, postJson, sendJson } from "./answers.js";
 
 /**
  * @typedef {object} DeletedChat
@@ -22,7 +22,4 @@ export const readDeleted = () => askRoute(ADDRESS);
 export const restoreChat = (id) => postJson(`${ADDRESS}/restore`, { id });
 
 /** @param {string[]} ids */
-export function purgeChats(ids) {
-  const headers = { "Content-Type": "application/json" };
-  return askRoute(ADDRESS, { method: "DELETE", headers, body: JSON.stringify({ ids }) });
-}
+export const purgeChats = (ids) => sendJson("DELETE", ADDRESS, { ids });

@@ -57,7 +57,7 @@
  * @typedef {Saved & {linked: string[]}} Renamed  linked: other articles whose links were changed
  */
 
-import { askRoute, postJson } from "./answers.js";
+import { askRoute, postJson, sendJson } from "./answers.js";
 
 const ROUTE = "/api/memory";
 
@@ -100,11 +100,8 @@ export const askVersion = async (name, commit) => (await askRoute(at("version", 
  * @param {string} before_hash  of the article that the text was made from; "" for a new one
  * @returns {Promise<Saved>}
  */
-export function saveArticle(name, text, before_hash) {
-  const headers = { "Content-Type": "application/json" };
-  const body = JSON.stringify({ text, before_hash });
-  return askRoute(at("article", { name }), { method: "PUT", headers, body });
-}
+export const saveArticle = (name, text, before_hash) =>
+  sendJson("PUT", at("article", { name }), { text, before_hash });
 
 /**
  * @param {string} name

@@ -1,6 +1,6 @@
 /** The routes of the settings; see docs/api.md and docs/phone.md. Each is rejected as `askRoute` is. */
 
-import { askRoute, postJson } from "./answers.js";
+import { askRoute, postJson, sendJson } from "./answers.js";
 
 /**
  * @typedef {"read" | "change" | "execute" | "send"} Risk
@@ -76,16 +76,6 @@ const APPROVALS = "/api/settings/tool-approvals";
 const MCP = "/api/settings/mcp";
 const INSTRUCTIONS = "/api/settings/instructions";
 
-/**
- * @param {"PUT" | "DELETE"} method
- * @param {string} path
- * @param {unknown} [body]
- */
-function send(method, path, body) {
-  if (body === undefined) return askRoute(path, { method });
-  return askRoute(path, { method, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-}
-
 /** A path with a name in it that may hold anything. @param {string} path @param {string} name */
 const named = (path, name) => `${path}/${encodeURIComponent(name)}`;
 
@@ -93,7 +83,7 @@ const named = (path, name) => `${path}/${encodeURIComponent(name)}`;
 export const readRules = async () => (await askRoute(APPROVALS)).rules;
 
 /** @param {string} id */
-export const takeRuleBack = (id) => send("DELETE", APPROVALS, { id });
+export const takeRuleBack = (id) => sendJson("DELETE", APPROVALS, { id });
 
 /** @param {Trial} trial @returns {Promise<TrialOutcome>} */
 export const tryRule = (trial) => postJson(`${APPROVALS}/dry-run`, trial);
@@ -105,10 +95,10 @@ export const readTools = async () => (await askRoute("/api/tools")).tools;
 export const readServers = () => askRoute(MCP);
 
 /** @param {string} name @param {McpEntry} entry @returns {Promise<McpList>} */
-export const putServer = (name, entry) => send("PUT", named(MCP, name), entry);
+export const putServer = (name, entry) => sendJson("PUT", named(MCP, name), entry);
 
 /** @param {string} name @returns {Promise<McpList>} */
-export const removeServer = (name) => send("DELETE", named(MCP, name));
+export const removeServer = (name) => sendJson("DELETE", named(MCP, name));
 
 /** @param {string} name @returns {Promise<McpList>} */
 export const restartServer = (name) => postJson(`${named(MCP, name)}/restart`, {});
@@ -117,16 +107,16 @@ export const restartServer = (name) => postJson(`${named(MCP, name)}/restart`, {
 export const readInstructions = async () => (await askRoute(INSTRUCTIONS)).instructions;
 
 /** @param {string} instructions */
-export const putInstructions = (instructions) => send("PUT", INSTRUCTIONS, { instructions });
+export const putInstructions = (instructions) => sendJson("PUT", INSTRUCTIONS, { instructions });
 
 /** @returns {Promise<Preset[]>} */
 export const readPresets = async () => (await askRoute("/api/presets")).presets;
 
 /** @param {string} name @param {PresetSettings} settings @returns {Promise<Preset>} */
-export const putPreset = (name, settings) => send("PUT", named("/api/presets", name), settings);
+export const putPreset = (name, settings) => sendJson("PUT", named("/api/presets", name), settings);
 
 /** @param {string} name */
-export const deletePreset = (name) => send("DELETE", named("/api/presets", name));
+export const deletePreset = (name) => sendJson("DELETE", named("/api/presets", name));
 
 /** @returns {Promise<KeyList>} */
 export const readKeys = () => askRoute("/api/keys");
@@ -135,4 +125,4 @@ export const readKeys = () => askRoute("/api/keys");
 export const createKey = (name) => postJson("/api/keys", { name });
 
 /** @param {string} id */
-export const deleteKey = (id) => send("DELETE", named("/api/keys", id));
+export const deleteKey = (id) => sendJson("DELETE", named("/api/keys", id));

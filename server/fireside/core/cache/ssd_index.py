@@ -116,6 +116,11 @@ class Index:
                 self._buckets[_bucket(record.namespace, record.tokens)].remove(record)
                 self.nbytes -= record.nbytes
 
+    def delete(self, name: str) -> None:
+        """Forget a file and remove it. Raises OSError; it is forgotten then."""
+        self.remove(name)
+        self.folder.remove(name)
+
     def put_aside(self, name: str, why: str) -> None:
         """Forget a damaged file, and see to it that nobody reads it again."""
         self.remove(name)

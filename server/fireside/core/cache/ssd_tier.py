@@ -306,9 +306,8 @@ class SsdTier:
         for record in self._index.records:
             if record.owner != owner:
                 continue
-            self._index.remove(record.name)
             try:
-                self._index.folder.remove(record.name)
+                self._index.delete(record.name)
             except OSError as error:
                 log.warning("the SSD cache's file %s cannot be removed: %s", record.name, error)
 

@@ -114,8 +114,7 @@ class Writer:
         self._index.add(name, header, job.tokens)
         for record in superfluous:
             if record.name != name:
-                self._index.remove(record.name)
-                self._index.folder.remove(record.name)
+                self._index.delete(record.name)
         self._outcomes.put(Outcome(job, part.size))
 
     def _give_up(self, job: Job, why: str) -> None:
